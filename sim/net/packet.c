@@ -81,7 +81,7 @@ static void complete(struct net_transfer *transfer)
         arrival = net_flow_keep_order(&net->flows, transfer, arrival);
     if (transfer->status == NET_DELIVERED)
         arrival += transfer->receiver_latency;
-    sim_prefetch_schedule(&transfer->hinted, later(arrival, sim_now()));
+    sim_prefetch_schedule(&transfer->prefetch_event, later(arrival, sim_now()));
 }
 
 void net_packet_end(struct packet *packet, enum net_status status, sim_time_t arrival)

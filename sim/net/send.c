@@ -158,7 +158,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     flight->failures_seen = net->failure_count;
     flight->fire = transfer->event.fire;
     transfer->event.fire = arrive;
-    sim_prefetch_schedule(&transfer->hinted, transfer->status == NET_DELIVERED
-                                                 ? arrival + transfer->receiver_latency
-                                                 : arrival);
+    sim_prefetch_schedule(&transfer->prefetch_event, transfer->status == NET_DELIVERED
+                                                         ? arrival + transfer->receiver_latency
+                                                         : arrival);
 }

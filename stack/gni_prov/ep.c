@@ -166,30 +166,31 @@ static struct gnip_progress_list *of_cntr(struct gnip_cntr *cntr)
     return cntr == NULL ? NULL : &cntr->progress;
 }
 
-#define PSETS 5
+#define PROGRESS_LISTS 5
 
-static void psets_of(struct gnip_ep *ep, uint64_t direction, struct gnip_progress_list **psets)
+static void progress_lists_of(struct gnip_ep *ep, uint64_t direction,
+                              struct gnip_progress_list **lists)
 {
     bool sends = direction == FI_TRANSMIT;
 
-    psets[0] = of_cq(sends ? ep->send_cq : ep->recv_cq);
-    psets[1] = of_cntr(sends ? ep->send_cntr : ep->recv_cntr);
-    psets[2] = of_cntr(sends ? ep->write_cntr : ep->rwrite_cntr);
-    psets[3] = of_cntr(sends ? ep->read_cntr : ep->rread_cntr);
-    psets[4] = ep->eq == NULL ? NULL : &ep->eq->progress;
+    lists[0] = of_cq(sends ? ep->send_cq : ep->recv_cq);
+    lists[1] = of_cntr(sends ? ep->send_cntr : ep->recv_cntr);
+    lists[2] = of_cntr(sends ? ep->write_cntr : ep->rwrite_cntr);
+    lists[3] = of_cntr(sends ? ep->read_cntr : ep->rread_cntr);
+    lists[4] = ep->eq == NULL ? NULL : &ep->eq->progress;
 }
 
-static void leave_psets(struct gnip_ep *ep, uint64_t direction)
+static void leave_progress_lists(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_progress_list *psets[PSETS];
+    struct gnip_progress_list *lists[PROGRESS_LISTS];
     unsigned i;
 
-    psets_of(ep, direction, psets);
-    for (i = 0; i < PSETS; i++) {
-        if (psets[i] == NULL)
+    progress_lists_of(ep, direction, lists);
+    for (i = 0; i < PROGRESS_LISTS; i++) {
+        if (lists[i] == NULL)
             continue;
-        gnip_progress_list_remove(psets[i], ep->nic, NULL);
-        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(lists[i], ep->nic, NULL);
+        gnip_progress_list_remove(lists[i], NULL, ep->cm_nic);
     }
 }
 
@@ -208,22 +209,22 @@ static int join(struct gnip_ep *ep, struct gnip_progress_list *list)
     return rc;
 }
 
-static int join_psets(struct gnip_ep *ep, uint64_t direction)
+static int join_progress_lists(struct gnip_ep *ep, uint64_t direction)
 {
-    struct gnip_progress_list *psets[PSETS];
+    struct gnip_progress_list *lists[PROGRESS_LISTS];
     unsigned i;
     int rc = 0;
 
-    psets_of(ep, direction, psets);
-    for (i = 0; i < PSETS && rc == 0; i++)
-        rc = join(ep, psets[i]);
+    progress_lists_of(ep, direction, lists);
+    for (i = 0; i < PROGRESS_LISTS && rc == 0; i++)
+        rc = join(ep, lists[i]);
     if (rc == 0)
         return 0;
     for (i--; i-- > 0;) {
-        if (psets[i] == NULL)
+        if (lists[i] == NULL)
             continue;
-        gnip_progress_list_remove(psets[i], ep->nic, NULL);
-        gnip_progress_list_remove(psets[i], NULL, ep->cm_nic);
+        gnip_progress_list_remove(lists[i], ep->nic, NULL);
+        gnip_progress_list_remove(lists[i], NULL, ep->cm_nic);
     }
     return rc;
 }
@@ -260,7 +261,7 @@ static int make_stores(struct gnip_ep *ep)
 
 static int enable_direction(struct gnip_ep *ep, uint64_t direction)
 {
-    int rc = join_psets(ep, direction);
+    int rc = join_progress_lists(ep, direction);
 
     if (rc != 0)
         return rc;
@@ -282,7 +283,7 @@ static void disable_transmit(struct gnip_ep *ep)
     gnip_lock(&ep->lock);
     ep->tx_enabled = false;
     gnip_unlock(&ep->lock);
-    leave_psets(ep, FI_TRANSMIT);
+    leave_progress_lists(ep, FI_TRANSMIT);
 }
 
 static bool has_descriptor(const struct gnip_waitable *waitable)
@@ -381,9 +382,9 @@ int gnip_ep_close(struct gnip_ep *ep)
     gnip_ce_ep_close(ep);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     if (ep->tx_enabled)
-        leave_psets(ep, FI_TRANSMIT);
+        leave_progress_lists(ep, FI_TRANSMIT);
     if (ep->rx_enabled)
-        leave_psets(ep, FI_RECV);
+        leave_progress_lists(ep, FI_RECV);
     gnip_unexpected_free_all(ep);
     gnip_req_pool_free(ep);
     gnip_bounce_free_all(ep);

@@ -54,7 +54,8 @@ struct gnip_ep {
     /* memory of the unexpected store */
     struct gnip_queue unexpected_free; /* messages of the small size */
     struct gnip_unexpected_chunk *unexpected_chunks;
-    uint32_t rx_credits_granted, rx_messages_granted; /* to all peers together (rx_window.c) */
+    uint32_t rx_credits_advertised,
+        rx_messages_advertised; /* to all peers together (rx_window.c) */
     uint32_t unexpected_messages;
     /* gnip_req.link: triggered operations to be submitted; under fired_lock */
     struct gnip_queue fired;

@@ -24,20 +24,20 @@ static uint32_t share(const struct gnip_ep *ep)
 {
     uint32_t reserved = RESERVE, free_credits = 0, free_messages = 0;
 
-    if (ep->rx_credits_granted + reserved < GNIP_POOL_CREDITS)
-        free_credits = GNIP_POOL_CREDITS - ep->rx_credits_granted - reserved;
-    if (ep->rx_messages_granted + reserved < GNIP_POOL_MESSAGES)
-        free_messages = GNIP_POOL_MESSAGES - ep->rx_messages_granted - reserved;
+    if (ep->rx_credits_advertised + reserved < GNIP_POOL_CREDITS)
+        free_credits = GNIP_POOL_CREDITS - ep->rx_credits_advertised - reserved;
+    if (ep->rx_messages_advertised + reserved < GNIP_POOL_MESSAGES)
+        free_messages = GNIP_POOL_MESSAGES - ep->rx_messages_advertised - reserved;
     return (free_credits < free_messages ? free_credits : free_messages) / SHARE;
 }
 
-static void grant(struct gnip_vc *vc, uint32_t credits)
+static void advertise(struct gnip_vc *vc, uint32_t credits)
 {
     vc->rx_window += credits;
     vc->rx_credits += credits;
     vc->rx_messages_promised += credits;
-    vc->ep->rx_credits_granted += credits;
-    vc->ep->rx_messages_granted += credits;
+    vc->ep->rx_credits_advertised += credits;
+    vc->ep->rx_messages_advertised += credits;
 }
 
 void gnip_rx_window_open(struct gnip_vc *vc)
@@ -52,7 +52,7 @@ void gnip_rx_window_open(struct gnip_vc *vc)
     if (credits < FIRST_MIN)
         credits = FIRST_MIN;
     vc->rx_credits = vc->rx_credits_used = 0;
-    grant(vc, credits);
+    advertise(vc, credits);
     vc->rx_credits_sent = vc->rx_credits; /* the connection message contains it */
     vc->rx_credits_first = (uint16_t)vc->rx_credits;
 }
@@ -65,7 +65,7 @@ bool gnip_rx_window_arrived(struct gnip_vc *vc, uint32_t credits)
     vc->rx_credits_held += credits;
     assert(vc->rx_credits_held <= vc->rx_window && vc->rx_messages_promised >= credits - 1);
     vc->rx_messages_promised -= credits - 1;
-    vc->ep->rx_messages_granted -= credits - 1;
+    vc->ep->rx_messages_advertised -= credits - 1;
     return true;
 }
 
@@ -84,7 +84,7 @@ void gnip_rx_window_kept(struct gnip_vc *vc, uint32_t credits)
     if (added > vc->rx_window)
         added = vc->rx_window;
     if (added != 0)
-        grant(vc, added);
+        advertise(vc, added);
 }
 
 void gnip_rx_window_return(struct gnip_vc *vc, uint32_t credits)
@@ -98,7 +98,7 @@ void gnip_rx_window_return(struct gnip_vc *vc, uint32_t credits)
     vc->rx_credits_held -= credits;
     vc->rx_credits += credits;
     vc->rx_messages_promised += credits - 1;
-    vc->ep->rx_messages_granted += credits - 1;
+    vc->ep->rx_messages_advertised += credits - 1;
     if (gnip_unlikely(gnip_rx_window_due(vc)))
         gnip_vc_schedule(vc);
 }
@@ -110,10 +110,10 @@ bool gnip_rx_window_due(const struct gnip_vc *vc)
 
 void gnip_rx_window_close(struct gnip_vc *vc)
 {
-    assert(vc->ep->rx_credits_granted >= vc->rx_window &&
-           vc->ep->rx_messages_granted >= vc->rx_messages_promised);
-    vc->ep->rx_credits_granted -= vc->rx_window;
-    vc->ep->rx_messages_granted -= vc->rx_messages_promised;
+    assert(vc->ep->rx_credits_advertised >= vc->rx_window &&
+           vc->ep->rx_messages_advertised >= vc->rx_messages_promised);
+    vc->ep->rx_credits_advertised -= vc->rx_window;
+    vc->ep->rx_messages_advertised -= vc->rx_messages_promised;
     vc->rx_credits_held_before += vc->rx_credits_held;
     vc->rx_window = vc->rx_messages_promised = vc->rx_credits_held = 0;
 }

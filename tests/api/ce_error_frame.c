@@ -33,7 +33,7 @@ void expect_event(struct tree *tree, unsigned status, unsigned type, uint64_t re
     assert_int_equal(GNI_CQ_GET_REDUCTN_ID(event), reduction_id);
 }
 
-void strike(enum sim_fault_action action, uint32_t source, uint32_t target, uint32_t kind)
+void inject_fault(enum sim_fault_action action, uint32_t source, uint32_t target, uint32_t kind)
 {
     struct sim_fault_rule rule = packet_rule(action, kind);
 
@@ -44,7 +44,7 @@ void strike(enum sim_fault_action action, uint32_t source, uint32_t target, uint
 
 void drop(uint32_t source, uint32_t target, uint32_t kind)
 {
-    strike(SIM_FAULT_DROP, source, target, kind);
+    inject_fault(SIM_FAULT_DROP, source, target, kind);
 }
 
 void drop_join_of_engine(struct machine *machine)

@@ -10,7 +10,7 @@ void describe(struct tree *tree, uint64_t reduction_id);
 void join(struct tree *tree, uint64_t reduction_id);
 void expect_sum(struct tree *tree, uint64_t sum);
 void expect_event(struct tree *tree, unsigned status, unsigned type, uint64_t reduction_id);
-void strike(enum sim_fault_action action, uint32_t source, uint32_t target, uint32_t kind);
+void inject_fault(enum sim_fault_action action, uint32_t source, uint32_t target, uint32_t kind);
 void drop(uint32_t source, uint32_t target, uint32_t kind);
 /* Two nodes, the second one's engine below the first's. */
 void drop_join_of_engine(struct machine *machine);

@@ -371,7 +371,7 @@ static void lost_result(void **state)
 
 static void corrupt_all(struct machine *machine)
 {
-    strike(SIM_FAULT_CORRUPT, 0, 0, NET_REQUEST);
+    inject_fault(SIM_FAULT_CORRUPT, 0, 0, NET_REQUEST);
 }
 
 static void corrupt_main(struct rank *rank)

@@ -251,7 +251,7 @@ static void ugni_125_descriptors_run_out(void **state)
 
 /* ---- creating and destroying ----------------------------------------------------------------- */
 
-static void life_main(struct rank *rank)
+static void create_and_destroy_main(struct rank *rank)
 {
     gni_comp_chan_handle_t second;
     gni_cq_handle_t cq;
@@ -291,7 +291,7 @@ static void life_main(struct rank *rank)
 
 static void ugni_125_channels_and_queues_end_in_any_order(void **state)
 {
-    machine_run(&(struct machine){.ranks = 1, .main = life_main});
+    machine_run(&(struct machine){.ranks = 1, .main = create_and_destroy_main});
 }
 
 /* ---- blocking -------------------------------------------------------------------------------- */

@@ -75,21 +75,22 @@ static uint64_t written(void)
 struct timed_fault {
     struct sim_event event;
     struct rank *rank;
-    void (*strike)(struct rank *rank);
+    void (*inject_fault)(struct rank *rank);
 };
 
-static void strike_now(struct sim_event *event)
+static void inject_now(struct sim_event *event)
 {
     struct timed_fault *fault = sim_container_of(event, struct timed_fault, event);
 
-    fault->strike(fault->rank);
+    fault->inject_fault(fault->rank);
 }
 
-static void strike_after(struct rank *rank, void (*strike)(struct rank *rank), sim_time_t after)
+static void inject_after(struct rank *rank, void (*inject_fault)(struct rank *rank),
+                         sim_time_t after)
 {
     static struct timed_fault fault;
 
-    fault = (struct timed_fault){{strike_now}, rank, strike};
+    fault = (struct timed_fault){{inject_now}, rank, inject_fault};
     sim_settle();
     sim_event_schedule(&fault.event, sim_now() + after);
 }
@@ -167,7 +168,7 @@ static void burst_over_dying_link(struct rank *rank, const struct side *side, ui
         descr[i].remote_addr += 512 * i;
         assert_ok(post(side->ep, &descr[i]));
         if (i == BURST / 2)
-            strike_after(rank, link_down, 300 * SIM_NS);
+            inject_after(rank, link_down, 300 * SIM_NS);
     }
     for (i = 0; i < BURST; i++) {
         gni_cq_entry_t event = next_event(side->domain.source, &result);
@@ -196,7 +197,7 @@ static void link_main(struct rank *rank)
     SOURCE_ONLY(rank, &side);
     burst_over_dying_link(rank, &side, mode);
     descr = put(&side, GNI_POST_RDMA_PUT, BYTES, mode);
-    strike_after(rank, link_down, 50 * SIM_US);
+    inject_after(rank, link_down, 50 * SIM_US);
     status = timed(&side, &descr, &after);
     assert_true(status == A_STATUS_ORB_TIMEOUT || status == A_STATUS_ENDPOINT_UNREACHABLE);
     assert_in_range(after, EARLIEST, LATEST);
@@ -238,7 +239,7 @@ static void router_main(struct rank *rank)
     open_side(rank, &side);
     SOURCE_ONLY(rank, &side);
     descr = put(&side, GNI_POST_RDMA_PUT, BYTES, 0);
-    strike_after(rank, router_down, 50 * SIM_US);
+    inject_after(rank, router_down, 50 * SIM_US);
     assert_int_equal(timed(&side, &descr, &after), A_STATUS_ENDPOINT_UNREACHABLE);
     assert_in_range(after, EARLIEST, LATEST);
     assert_true(net_router_set_alive(rank->machine->net, 1, true));

@@ -281,7 +281,7 @@ static void gni_69_gni_70_levels(void **state)
 /* ---- what entries say ------------------------------------------------------------------------ */
 
 /* Rank 1 does not know rank 0: no source; with FI_SOURCE_ERR an error entry with its name. */
-static int stranger(struct rank *rank, uint64_t caps)
+static int unknown_sender(struct rank *rank, uint64_t caps)
 {
     struct gni_how how = {.caps = caps, .no_peers = true};
     struct fi_cq_tagged_entry entry;
@@ -314,21 +314,21 @@ static int stranger(struct rank *rank, uint64_t caps)
     return finish(&side);
 }
 
-static int stranger_plain(struct rank *rank)
+static int unknown_sender_plain(struct rank *rank)
 {
-    return stranger(rank, FI_MSG | FI_SOURCE);
+    return unknown_sender(rank, FI_MSG | FI_SOURCE);
 }
 
-static int stranger_error(struct rank *rank)
+static int unknown_sender_error(struct rank *rank)
 {
-    return stranger(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR);
+    return unknown_sender(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR);
 }
 
 static void gni_73_unknown_sender(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, stranger_plain);
-    gni_run(&(struct gni_machine){.ranks = 2}, stranger_error);
+    gni_run(&(struct gni_machine){.ranks = 2}, unknown_sender_plain);
+    gni_run(&(struct gni_machine){.ranks = 2}, unknown_sender_error);
 }
 
 static int selective_body(struct rank *rank)

@@ -21,8 +21,8 @@ static int check_windows(struct rank *rank, const struct gnip_ep *ep)
             EXPECT_IS(vc->rx_credits - vc->rx_credits_used + vc->rx_credits_held, vc->rx_window);
         EXPECT(vc->rx_credits - vc->rx_credits_sent <= vc->rx_window);
     }
-    EXPECT_IS(slots, ep->rx_credits_granted);
-    EXPECT_IS(messages, ep->rx_messages_granted);
+    EXPECT_IS(slots, ep->rx_credits_advertised);
+    EXPECT_IS(messages, ep->rx_messages_advertised);
     EXPECT(slots <= GNIP_POOL_CREDITS && messages <= GNIP_POOL_MESSAGES);
     return 0;
 }

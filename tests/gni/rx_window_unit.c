@@ -121,8 +121,8 @@ static void check_sums(void)
         grown += vc->rx_credits - vc->rx_credits_used;
         messages += vc->rx_messages_promised;
     }
-    assert_int_equal(m->ep.rx_credits_granted, credits);
-    assert_int_equal(m->ep.rx_messages_granted, messages);
+    assert_int_equal(m->ep.rx_credits_advertised, credits);
+    assert_int_equal(m->ep.rx_messages_advertised, messages);
     assert_true(credits <= GNIP_POOL_CREDITS);
     assert_true(messages <= GNIP_POOL_MESSAGES);
     assert_true(grown <= credits);

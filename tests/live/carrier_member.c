@@ -254,7 +254,7 @@ static int fork_and_die(void *arg)
     return 1;
 }
 
-static void a_childs_life_is_not_its_parents(void **state)
+static void a_child_has_an_incarnation_of_its_own(void **state)
 {
     struct seen seen = {0};
     struct shm *shm;
@@ -685,7 +685,7 @@ int main(void)
         cmocka_unit_test(many_start_it_at_once),
         cmocka_unit_test(joining_while_it_ends),
         cmocka_unit_test(a_private_fabric_has_the_children),
-        cmocka_unit_test(a_childs_life_is_not_its_parents),
+        cmocka_unit_test(a_child_has_an_incarnation_of_its_own),
         cmocka_unit_test(what_was_published_before_the_end_is_executed),
         cmocka_unit_test(the_slot_of_the_dead_is_used_again),
         cmocka_unit_test(a_peer_without_an_event_handler_is_dropped),

@@ -425,8 +425,8 @@ static void introduce(void)
     for (i = 0; i < HONEST; i++) {
         struct card *card = &shared->cards[HOSTILE][i];
 
-        card->lives = 0;
-        while (load(&shared->life[i]) == 0)
+        card->incarnations = 0;
+        while (load(&shared->incarnation[i]) == 0)
             sched_yield();
         card->pe = load(&shared->pe0) + HOSTILE % NODES;
         card->mailbox = (uintptr_t)it.own;
@@ -434,9 +434,9 @@ static void introduce(void)
         card->counters = (uintptr_t)it.own + 32768;
         card->mailbox_handle = card->counters_handle = handle;
         card->window_handle = other;
-        __atomic_store_n(&card->lives, (uint64_t)life << 32 | 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&card->incarnations, (uint64_t)incarnation << 32 | 1, __ATOMIC_SEQ_CST);
     }
-    store(&shared->life[HOSTILE], life);
+    store(&shared->incarnation[HOSTILE], incarnation);
 }
 
 static void be_hostile_once(void)
@@ -485,9 +485,9 @@ static void be_hostile(void)
     it.random = shared->seed;
     it.own = mmap(NULL, 2 * OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(it.own != MAP_FAILED);
-    for (life = 1; life <= rounds; life++) {
-        it.breaks = life % 4 == 0 || life % 4 == 2;
-        it.helps = life % 8 == 3;
+    for (incarnation = 1; incarnation <= rounds; incarnation++) {
+        it.breaks = incarnation % 4 == 0 || incarnation % 4 == 2;
+        it.helps = incarnation % 8 == 3;
         be_hostile_once();
     }
     store(&shared->asked, it.asked);

@@ -18,18 +18,18 @@
 static int killing(void)
 {
     uint64_t random = shared->seed, most = number_of("JACQUARD_KILLS", 50);
-    uint32_t lives[RANKS], seconds = (uint32_t)(WATCHDOG_S + most / 2), i;
+    uint32_t incarnations[RANKS], seconds = (uint32_t)(WATCHDOG_S + most / 2), i;
     struct done done;
     pid_t pids[RANKS];
 
     for (i = 0; i < RANKS; i++)
-        pids[i] = spawn(i, lives[i] = 1, seconds, shm);
+        pids[i] = spawn(i, incarnations[i] = 1, seconds, shm);
     while (shared->kills < most) {
         uint64_t dice = mix(&random);
         uint32_t victim = STEADY + (uint32_t)(dice % (RANKS - STEADY));
 
         /* Some die while they start, most while they talk. */
-        while ((dice >> 8) % 4 != 0 && load(&shared->warm[victim]) != lives[victim]) {
+        while ((dice >> 8) % 4 != 0 && load(&shared->warm[victim]) != incarnations[victim]) {
             if (someone_failed(pids, RANKS))
                 return 1;
             rest(200);
@@ -37,11 +37,11 @@ static int killing(void)
         rest((dice >> 16) % ((dice >> 12) % 4 == 0 ? 10000 : 2000));
         if (someone_failed(pids, RANKS))
             return 1;
-        store(&shared->killed[victim], lives[victim]);
+        store(&shared->killed[victim], incarnations[victim]);
         kill(pids[victim], SIGKILL);
         waitpid(pids[victim], NULL, 0);
         store(&shared->kills, shared->kills + 1);
-        pids[victim] = spawn(victim, ++lives[victim], seconds, shm);
+        pids[victim] = spawn(victim, ++incarnations[victim], seconds, shm);
     }
     if (!finish(pids, RANKS, &done))
         return 1;
@@ -70,8 +70,8 @@ static void owner(void)
     register_area(&me.domain, &area, me.domain.rx, &handle);
     *card = (struct card){
         .pe = me.domain.pe, .window = (uintptr_t)area.memory, .window_handle = handle};
-    __atomic_store_n(&card->lives, life, __ATOMIC_SEQ_CST);
-    while (load(&shared->phase) < life)
+    __atomic_store_n(&card->incarnations, incarnation, __ATOMIC_SEQ_CST);
+    while (load(&shared->phase) < incarnation)
         GNI_CqGetEvent(me.domain.rx, &entry);
     for (i = 0; i < WINDOW; i++)
         MUST(area.memory[i] == 0);
@@ -114,7 +114,7 @@ static void heir(bool knew)
     uint32_t i, how;
 
     begin();
-    while (__atomic_load_n(&shared->cards[1][0].lives, __ATOMIC_SEQ_CST) != 1)
+    while (__atomic_load_n(&shared->cards[1][0].incarnations, __ATOMIC_SEQ_CST) != 1)
         sched_yield();
     old = shared->cards[1][0];
     OK(GNI_EpCreate(me.domain.nic, me.domain.tx, &ep));
@@ -123,7 +123,7 @@ static void heir(bool knew)
         OK(try(ep, &old, 8, 0));
     memset(me.talks[0].out.memory, 0xab, WINDOW);
     store(&shared->phase, 1); /* the first one may be killed */
-    while (__atomic_load_n(&shared->cards[1][0].lives, __ATOMIC_SEQ_CST) != 2)
+    while (__atomic_load_n(&shared->cards[1][0].incarnations, __ATOMIC_SEQ_CST) != 2)
         sched_yield();
     MUST(old.window == shared->cards[1][0].window); /* else this shows nothing */
     for (i = 0; i < 4; i++)

@@ -16,7 +16,7 @@ PROGRAMS = jacquard.build_directory() / "tests/live"
 PLUGIN = jacquard.build_directory() / "lib/libfabric"
 SKIPPED = 77
 # More than any program takes here, also where ten of them share the processors.
-PATIENCE = 400
+TIMEOUT_S = 400
 
 
 @contextmanager
@@ -43,8 +43,8 @@ def together(commands, environments, pass_fds=(), before_next=None):
             started.append(subprocess.Popen(list(map(str, command)), env=environment, pass_fds=pass_fds, cwd=tempfile.gettempdir(),
                                             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT))
             if before_next is not None and len(started) < len(commands):
-                wait_until(lambda: before_next() or started[-1].poll() is not None, PATIENCE)
-        wait_until(lambda: all(each.poll() is not None for each in started) or any(each.poll() for each in started), PATIENCE)
+                wait_until(lambda: before_next() or started[-1].poll() is not None, TIMEOUT_S)
+        wait_until(lambda: all(each.poll() is not None for each in started) or any(each.poll() for each in started), TIMEOUT_S)
         wait_until(lambda: all(each.poll() is not None for each in started), 5)
         return [(each.poll() if each.poll() is not None else "still running", text(output))
                 for each, output in zip(started, outputs)]
@@ -70,8 +70,8 @@ def pair(program, options, environments):
     """Both sides of a program of functional/: [(exit code, output)]."""
     server, client = socket.socketpair()
     with server, client:
-        return together([[PROGRAMS / program, "-t", PATIENCE // 2, *options, "-S", server.fileno()],
-                         [PROGRAMS / program, "-t", PATIENCE // 2, *options, "-C", client.fileno()]],
+        return together([[PROGRAMS / program, "-t", TIMEOUT_S // 2, *options, "-S", server.fileno()],
+                         [PROGRAMS / program, "-t", TIMEOUT_S // 2, *options, "-C", client.fileno()]],
                         environments, (server.fileno(), client.fileno()))
 
 

@@ -46,7 +46,7 @@ def test_ranks_read_the_files_of_their_nodes(tmp_path):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_way_to_ask_gives_the_same(program, file):
+def test_every_interface_gives_the_same(program, file):
     code, said, errors = output(program, file)
     assert code == 0 and said.endswith("\n") and errors == "", said
 

@@ -17,7 +17,7 @@ from fabric import PMRUN, environment, fabric, run  # noqa: E402
 PROGRAMS = Path(__file__).parent / "mpi"
 
 # What Open MPI needs to take libfabric, and nothing else. One-sided communication over messages, or by RMA and atomics.
-WAYS = {
+COMPONENTS = {
     "cm": {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "gni", "osc": "pt2pt"},
     "btl": {"pml": "ob1", "btl": "ofi,self", "btl_ofi_mode": "2", "btl_ofi_provider_include": "gni", "osc": "rdma",
             "osc_rdma_btls": "ofi", "osc_rdma_acc_use_amo": "0"},
@@ -52,13 +52,13 @@ def is_right(done, name, ranks):
     assert done.returncode == 0 and done.stdout == f"{name}: right on {ranks} ranks\n", (done.returncode, done.stdout, done.stderr)
 
 
-def by_pmrun(program, arguments, way, ranks, *options):
-    settings = [word for name, value in WAYS[way].items() for word in ("--genv", f"OMPI_MCA_{name}", value)]
+def by_pmrun(program, arguments, components, ranks, *options):
+    settings = [word for name, value in COMPONENTS[components].items() for word in ("--genv", f"OMPI_MCA_{name}", value)]
     return run(PMRUN, "--fabric", *options, "--ompi", *settings, "-n", ranks, program, *arguments)
 
 
-def by_mpirun(program, arguments, way, ranks, machine):
-    settings = [word for name, value in WAYS[way].items() for word in ("--mca", name, value)]
+def by_mpirun(program, arguments, components, ranks, machine):
+    settings = [word for name, value in COMPONENTS[components].items() for word in ("--mca", name, value)]
     env = environment(**{name: value for name, value in machine.exports.items() if not name.startswith("OMPI_")})
     return run("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", *settings, "-n", ranks, program, *arguments, env=env)
 
@@ -76,7 +76,7 @@ def name_of(value):
     "{at: aries.packet, do: drop, probability: 0.02}",
     "{at: aries.datagram, do: drop, probability: 0.3}",
 ], ids=["failing", "lost", "datagrams"])
-def test_faults_strike_and_the_program_is_right(programs, fault, tmp_path):
+def test_the_program_is_right_under_faults(programs, fault, tmp_path):
     """The same faults as in simulation: the provider sends again what did not arrive. It does so five times: probabilities are such
     that six failures in a row are for practical purposes impossible (0.05^6 of 1,440 transfers), for here no seed says who is struck."""
     file = tmp_path / "faults.yaml"
@@ -153,8 +153,8 @@ def test_several_ranks_on_a_node(programs):
 
 
 def test_without_a_fabric_it_would_not_run(programs):
-    """That the others pass says something: with this configuration there is no other way than gni."""
-    settings = [word for name, value in WAYS["cm"].items() for word in ("--mca", name, value)]
+    """That the others pass says something: with this configuration nothing but gni can carry the messages."""
+    settings = [word for name, value in COMPONENTS["cm"].items() for word in ("--mca", name, value)]
     done = run("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", *settings, "-n", 2, programs("ring"),
                env=environment(FI_PROVIDER_PATH="/nonexistent"))
     assert done.returncode != 0 and "right" not in done.stdout

@@ -44,7 +44,7 @@ def caught(file, shape, routers, more=""):
     return lost
 
 
-def test_a_dying_link_loses_what_is_under_way_and_nothing_later(tmp_path):
+def test_a_dying_link_loses_what_is_in_flight_and_nothing_later(tmp_path):
     assert caught(tmp_path / "one.yaml", "groups: 1, chassis: 1, slots: 3", [0, 1]) == 300  # the only shortest path
     assert caught(tmp_path / "other.yaml", "groups: 1, chassis: 1, slots: 3", [1, 2]) == 0
 

@@ -80,13 +80,13 @@ def test_two_processes(schema, tmp_path):
         assert trace.of(unit, name) and trace.of("RX", arrival)
     # What leaves one process arrives in the other one, after it left.
     arrivals = {event[5]: event[3] for event in trace.of("RX", "land")}
-    crossing = [event for event in trace.of("FMA|BTE 0", "put") if event[5] in arrivals]
-    assert len(crossing) > 10 and all(event[3] <= arrivals[event[5]] for event in crossing)
+    in_flight = [event for event in trace.of("FMA|BTE 0", "put") if event[5] in arrivals]
+    assert len(in_flight) > 10 and all(event[3] <= arrivals[event[5]] for event in in_flight)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="nobody helps who shares the processor with whom he would help")
 def test_whoever_helps_with_a_transfer_says_so(schema, tmp_path):
-    """A target that looks copies a part of what the other one transfers: messages of up to 4 MiB, each way."""
+    """A target that polls copies a part of what the other side transfers: messages of up to 4 MiB, in each direction."""
     helps, end = [], time.monotonic() + 300
     while not helps:  # as long as others want both processors nobody looks
         assert time.monotonic() < end

@@ -15,7 +15,7 @@
 #include "aries/misc/exceptions.h"
 
 struct shared *shared;
-uint32_t life, ranks = RANKS, distrusted = NOBODY;
+uint32_t incarnation, ranks = RANKS, distrusted = NOBODY;
 struct me me;
 
 struct guarded guarded_new(size_t bytes)
@@ -50,8 +50,8 @@ static uint64_t check_of(const struct message *message, const uint8_t *rest)
 {
     uint64_t sum = message->number * 31 + message->from, i;
 
-    sum = sum * 31 + message->life;
-    sum = sum * 31 + message->to_life;
+    sum = sum * 31 + message->incarnation;
+    sum = sum * 31 + message->to_incarnation;
     sum = sum * 31 + message->bytes;
     for (i = 0; i < message->bytes; i++)
         sum = sum * 31 + rest[i];
@@ -66,9 +66,9 @@ static bool ending(void)
 /* An error from a peer: only the death of that life excuses it. */
 static void is_lost(struct talk *talk, const char *what)
 {
-    if (talk->rank != distrusted && load(&shared->killed[talk->rank]) < talk->peer_life) {
-        fprintf(stderr, "from rank %u, life %u: %s\n", talk->rank, talk->peer_life, what);
-        MUST(load(&shared->killed[talk->rank]) >= talk->peer_life);
+    if (talk->rank != distrusted && load(&shared->killed[talk->rank]) < talk->peer_incarnation) {
+        fprintf(stderr, "from rank %u, life %u: %s\n", talk->rank, talk->peer_incarnation, what);
+        MUST(load(&shared->killed[talk->rank]) >= talk->peer_incarnation);
     }
     if (!talk->lost)
         shared->deaths[lt_rank]++;
@@ -83,7 +83,7 @@ void register_area(const struct domain *domain, const struct guarded *area, gni_
 }
 
 /* Fresh registrations for a peer that is new, and the card that says so. */
-static void prepare(struct talk *talk, uint32_t peer_life)
+static void prepare(struct talk *talk, uint32_t peer_incarnation)
 {
     struct card *card = &shared->cards[lt_rank][talk->rank];
 
@@ -96,9 +96,9 @@ static void prepare(struct talk *talk, uint32_t peer_life)
     memset(talk->window.memory, 0, talk->window.bytes);
     register_area(talk->domain, &talk->mailbox, talk->domain->rx, &talk->mailbox_handle);
     register_area(talk->domain, &talk->window, NULL, &talk->window_handle);
-    talk->prepared = peer_life;
+    talk->prepared = peer_incarnation;
     talk->connected = talk->lost = false;
-    __atomic_store_n(&card->lives, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&card->incarnations, 0, __ATOMIC_SEQ_CST);
     card->pe = talk->domain->pe;
     card->mailbox = (uintptr_t)talk->mailbox.memory;
     card->window = (uintptr_t)talk->window.memory;
@@ -107,21 +107,22 @@ static void prepare(struct talk *talk, uint32_t peer_life)
     card->window_handle = talk->window_handle;
     card->counters_handle = me.counters_handle;
     OK(GNI_EpCreate(talk->domain->nic, talk->domain->tx, &talk->ep));
-    __atomic_store_n(&card->lives, (uint64_t)life << 32 | peer_life, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&card->incarnations, (uint64_t)incarnation << 32 | peer_incarnation,
+                     __ATOMIC_SEQ_CST);
 }
 
 static void connect(struct talk *talk)
 {
     const struct card *card = &shared->cards[talk->rank][lt_rank];
-    uint64_t lives = __atomic_load_n(&card->lives, __ATOMIC_SEQ_CST);
+    uint64_t incarnations = __atomic_load_n(&card->incarnations, __ATOMIC_SEQ_CST);
     gni_smsg_attr_t local = me.attributes, remote = me.attributes;
 
-    if (lives != ((uint64_t)talk->prepared << 32 | life))
+    if (incarnations != ((uint64_t)talk->prepared << 32 | incarnation))
         return;
     talk->card = *card;
-    if (__atomic_load_n(&card->lives, __ATOMIC_SEQ_CST) != lives)
+    if (__atomic_load_n(&card->incarnations, __ATOMIC_SEQ_CST) != incarnations)
         return;
-    talk->peer_life = talk->prepared;
+    talk->peer_incarnation = talk->prepared;
     OK(GNI_EpBind(talk->ep, talk->card.pe, talk->rank));
     local.mem_hndl = talk->mailbox_handle;
     local.msg_buffer = talk->mailbox.memory;
@@ -219,7 +220,7 @@ static void posted_well(struct talk *talk)
         __atomic_add_fetch(&shared->added[lt_rank][talk->rank], 1, __ATOMIC_SEQ_CST);
         talk->rounds++;
         if (talk->rank < STEADY)
-            store(&shared->warm[lt_rank], life);
+            store(&shared->warm[lt_rank], incarnation);
         shared->rounds[lt_rank]++;
     }
     talk->stage = (talk->stage + 1) % 3;
@@ -279,8 +280,8 @@ static void send(struct talk *talk)
     struct message message = {.magic = MAGIC,
                               .number = talk->sent,
                               .from = lt_rank,
-                              .life = life,
-                              .to_life = talk->peer_life};
+                              .incarnation = incarnation,
+                              .to_incarnation = talk->peer_incarnation};
     gni_return_t result;
     uint32_t i;
 
@@ -313,8 +314,8 @@ static void receive(struct talk *talk)
         memcpy(&message, data, sizeof(message));
         MUST(message.magic == MAGIC && message.bytes <= 900);
         MUST(message.check == check_of(&message, (const uint8_t *)data + sizeof(message)));
-        MUST(message.from == talk->rank && message.life == talk->peer_life);
-        MUST(message.to_life == life);
+        MUST(message.from == talk->rank && message.incarnation == talk->peer_incarnation);
+        MUST(message.to_incarnation == incarnation);
         MUST(message.number == talk->received && tag == talk->received % 200);
         talk->received++;
         shared->messages[lt_rank]++;
@@ -338,7 +339,7 @@ static void datagrams(struct talk *talk)
             return;
         memset(&talk->data_in, 0, sizeof(talk->data_in));
         talk->data_out = (struct message){
-            .magic = MAGIC, .number = ++talk->offer, .from = lt_rank, .life = life};
+            .magic = MAGIC, .number = ++talk->offer, .from = lt_rank, .incarnation = incarnation};
         talk->data_out.check = check_of(&talk->data_out, NULL);
         result = GNI_EpPostDataWId(talk->datagrams, &talk->data_out, sizeof(talk->data_out),
                                    &talk->data_in, sizeof(talk->data_in), talk->offer);
@@ -356,8 +357,8 @@ static void datagrams(struct talk *talk)
         return;
     MUST(id == talk->rank);
     MUST(talk->data_in.magic == MAGIC && talk->data_in.from == talk->rank);
-    MUST(talk->data_in.life > 0 &&
-         talk->data_in.life <= (uint64_t)load(&shared->killed[talk->rank]) + 1);
+    MUST(talk->data_in.incarnation > 0 &&
+         talk->data_in.incarnation <= (uint64_t)load(&shared->killed[talk->rank]) + 1);
     MUST(talk->data_in.check == check_of(&talk->data_in, NULL));
     shared->datagrams[lt_rank]++;
 }
@@ -432,7 +433,7 @@ void begin(void)
     struct talk *talk;
     uint32_t i;
 
-    me.random = shared->seed ^ ((uint64_t)lt_rank << 32 | life);
+    me.random = shared->seed ^ ((uint64_t)lt_rank << 32 | incarnation);
     me.attributes.msg_type = GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
     me.attributes.mbox_maxcredit = 16;
     me.attributes.msg_maxsize = 1024;
@@ -461,7 +462,7 @@ void begin(void)
         offer_channels();
     if (distrusted < ranks)
         offer_queue();
-    store(&shared->life[lt_rank], life);
+    store(&shared->incarnation[lt_rank], incarnation);
 }
 
 static void check_guard(const struct talk *talk, const struct guarded *area, const char *what)
@@ -490,14 +491,14 @@ static void guards(void)
 
 static void converse(struct talk *talk)
 {
-    uint32_t there = load(&shared->life[talk->rank]);
+    uint32_t there = load(&shared->incarnation[talk->rank]);
 
     if (talk->busy) {
         MUST(talk->rank == distrusted || lt_seconds() - talk->posted_at < WATCHDOG_S / 2);
     } else if (talk->lost || !talk->connected) {
-        if (there > talk->peer_life && there != talk->prepared)
+        if (there > talk->peer_incarnation && there != talk->prepared)
             prepare(talk, there);
-        if (!talk->connected && talk->prepared > talk->peer_life)
+        if (!talk->connected && talk->prepared > talk->peer_incarnation)
             connect(talk);
         return;
     } else if (!ending()) {
@@ -519,7 +520,8 @@ static bool all_recovered(void)
 
         if (i != lt_rank && i != distrusted &&
             (!talk->connected || talk->lost || talk->rounds < ROUNDS_AT_END ||
-             talk->received < ROUNDS_AT_END || talk->peer_life != load(&shared->life[i])))
+             talk->received < ROUNDS_AT_END ||
+             talk->peer_incarnation != load(&shared->incarnation[i])))
             return false;
     }
     return true;
@@ -594,7 +596,7 @@ void shm(void)
         if (++turn % 256 == 0)
             guards();
         if (load(&shared->phase) == 1 && all_recovered())
-            store(&shared->recovered[lt_rank], life);
+            store(&shared->recovered[lt_rank], incarnation);
         if (turn % 16 == 0)
             sched_yield();
     }
@@ -629,7 +631,7 @@ pid_t spawn(uint32_t rank, uint32_t which, uint32_t seconds, void (*main_of_rank
     if (pid != 0)
         return pid;
     lt_rank = rank;
-    life = which;
+    incarnation = which;
     snprintf(node, sizeof(node), "%u", rank % NODES);
     setenv("JACQUARD_NODE", node, 1);
     alarm(seconds);
@@ -693,8 +695,8 @@ static bool recovered(void)
     uint32_t i;
 
     for (i = 0; i < ranks; i++)
-        if (i != distrusted &&
-            (load(&shared->recovered[i]) != load(&shared->life[i]) || load(&shared->life[i]) == 0))
+        if (i != distrusted && (load(&shared->recovered[i]) != load(&shared->incarnation[i]) ||
+                                load(&shared->incarnation[i]) == 0))
             return false;
     return true;
 }

@@ -36,7 +36,7 @@ enum {
 /* ---- what all share -------------------------------------------------------------------------- */
 
 struct card { /* of one process for another one */
-    uint64_t lives; /* the writer's << 32 | the reader's; written last */
+    uint64_t incarnations; /* the writer's << 32 | the reader's; written last */
     uint32_t pe;
     uint64_t mailbox, window, counters;
     gni_mem_handle_t mailbox_handle, window_handle, counters_handle;
@@ -47,7 +47,7 @@ struct shared {
     uint32_t kills; /* done */
     uint32_t phase; /* 0: kills; 1: the last lives recover; 2: the end */
     uint32_t drained, checked;
-    uint32_t life[RANKS]; /* attached and ready */
+    uint32_t incarnation[RANKS]; /* attached and ready */
     uint32_t killed[RANKS]; /* the last life that was or is being killed */
     uint32_t warm[RANKS]; /* the life that has finished a round with a steady one */
     uint32_t recovered[RANKS];
@@ -61,7 +61,7 @@ struct shared {
 };
 
 extern struct shared *shared;
-extern uint32_t life; /* the own one */
+extern uint32_t incarnation; /* the own one */
 extern uint32_t ranks; /* of RANKS */
 extern uint32_t
     distrusted; /* one that may send anything: to it by a domain of its own; or NOBODY */
@@ -89,7 +89,7 @@ static inline void store(uint32_t *word, uint32_t value)
     do {                                                                                  \
         if (!(condition)) {                                                               \
             fprintf(stderr, "%s:%d: rank %u, life %u, %u kills, JACQUARD_SEED=%lu: %s\n", \
-                    __FILE__, __LINE__, lt_rank, life, load(&shared->kills),              \
+                    __FILE__, __LINE__, lt_rank, incarnation, load(&shared->kills),       \
                     (unsigned long)shared->seed, #condition);                             \
             _exit(1);                                                                     \
         }                                                                                 \
@@ -109,7 +109,7 @@ bool guarded_ok(const struct guarded *area);
 
 struct message {
     uint64_t magic, number, check;
-    uint32_t from, life, to_life, bytes;
+    uint32_t from, incarnation, to_incarnation, bytes;
 };
 
 struct domain {
@@ -121,7 +121,7 @@ struct domain {
 
 struct talk { /* with one peer */
     struct domain *domain;
-    uint32_t rank, peer_life; /* 0: its card is not there yet */
+    uint32_t rank, peer_incarnation; /* 0: its card is not there yet */
     uint32_t prepared; /* the life for which the own card is written */
     bool connected, lost, busy;
     gni_ep_handle_t ep, datagrams;

@@ -216,7 +216,7 @@ def proves(port, key):
 
 
 @pytest.mark.parametrize("arguments", [(), ("-pmi-port", "-auth", "challenge")], ids=["descriptor", "port"])
-def test_pmi2_113_no_secret_where_others_look(probe, remote, tmp_path, arguments):
+def test_pmi2_113_no_secret_where_others_read(probe, remote, tmp_path, arguments):
     """The keys themselves are looked for: the tree's, out of what a pmproxy is told, and the clients', derived from it."""
     job = start(*arguments, "-verbose", "-launcher", remote, "-localhost", "127.0.0.1", "-hosts", "localhost,far.invalid",
                 "-n", 4, probe, "stay")

@@ -18,7 +18,7 @@
 
 static struct sim_fiber *poller;
 static bool full;
-static sim_time_t looked[8];
+static sim_time_t polled_until[8];
 static bool found[8];
 
 static bool is_full(const void *what)
@@ -35,7 +35,7 @@ static void poll_four_times(void *arg)
     sim_spend(1000);
     for (i = 0; i < 4; i++) {
         found[i] = sim_poll(&one_queue, is_full, 100);
-        looked[i] = sim_local_time();
+        polled_until[i] = sim_local_time();
         sim_clock_read(); /* no parking */
     }
 }
@@ -49,12 +49,12 @@ static void fill_queue(struct sim_event *event)
 static void run_four(sim_time_t fill_at)
 {
     static const struct sim_options options = {.seed = 1};
-    struct sim_event filler = {fill_queue};
+    struct sim_event fill_event = {fill_queue};
 
     full = false;
     sim_init(&options);
     poller = sim_fiber_start(poll_four_times, NULL, "poller", 0);
-    sim_event_schedule(&filler, fill_at);
+    sim_event_schedule(&fill_event, fill_at);
     assert_int_equal(sim_run(), SIM_DONE);
     sim_fini();
 }
@@ -62,36 +62,36 @@ static void run_four(sim_time_t fill_at)
 static void a_poll_watches_its_window(void **state)
 {
     run_four(1150); /* inside the second window */
-    assert_true(!found[0] && looked[0] == 1100);
-    assert_true(found[1] && looked[1] == 1150);
-    assert_true(found[2] && looked[2] == 1150);
+    assert_true(!found[0] && polled_until[0] == 1100);
+    assert_true(found[1] && polled_until[1] == 1150);
+    assert_true(found[2] && polled_until[2] == 1150);
 }
 
 static void the_end_of_a_window_belongs_to_the_next(void **state)
 {
     run_four(1200);
-    assert_true(!found[1] && looked[1] == 1200);
-    assert_true(found[2] && looked[2] == 1200);
+    assert_true(!found[1] && polled_until[1] == 1200);
+    assert_true(found[2] && polled_until[2] == 1200);
 }
 
 static void what_is_there_is_found_at_once(void **state)
 {
     run_four(400);
-    assert_true(found[0] && looked[0] == 1000);
+    assert_true(found[0] && polled_until[0] == 1000);
 }
 
 static void a_spurious_wake_does_not_end_a_poll(void **state)
 {
     static const struct sim_options options = {.seed = 1};
-    struct sim_event filler = {fill_queue};
+    struct sim_event fill_event = {fill_queue};
 
     /* fill_queue wakes, but is_full is taken back before anybody looks */
     sim_init(&options);
     full = false;
     poller = sim_fiber_start(poll_four_times, NULL, "poller", 0);
-    sim_event_schedule(&filler, 500); /* while the fiber settles */
+    sim_event_schedule(&fill_event, 500); /* while the fiber settles */
     assert_int_equal(sim_run(), SIM_DONE);
-    assert_true(found[0] && looked[0] == 1000);
+    assert_true(found[0] && polled_until[0] == 1000);
     sim_fini();
 }
 
@@ -102,28 +102,28 @@ static void poll_until_full(void *arg)
     do
         polls_made++;
     while (!sim_poll(&one_queue, is_full, 100));
-    looked[0] = sim_local_time();
+    polled_until[0] = sim_local_time();
 }
 
 static void idle_polls_cost_nothing(void **state)
 {
     static const struct sim_options options = {.seed = 1};
-    struct sim_event filler = {fill_queue};
+    struct sim_event fill_event = {fill_queue};
 
     sim_init(&options);
     full = false;
     polls_made = 0;
     poller = sim_fiber_start(poll_until_full, NULL, "poller", 0);
-    sim_event_schedule(&filler, SIM_S + 12345);
+    sim_event_schedule(&fill_event, SIM_S + 12345);
     assert_int_equal(sim_run(), SIM_DONE);
-    assert_true(looked[0] == SIM_S + 12345);
+    assert_true(polled_until[0] == SIM_S + 12345);
     assert_true(polls_made < 64);
     assert_true(sim_core.events_fired < 64);
     sim_fini();
 }
 
 static bool locked;
-static int looks_at_lock, found_locked;
+static int checks_of_lock, found_locked;
 
 /* The second poll of each turn is made with a lock. */
 static void poll_with_a_lock(void *arg)
@@ -141,10 +141,10 @@ static void poll_with_a_lock(void *arg)
     } while (!got);
 }
 
-static void look_at_lock(struct sim_event *event)
+static void check_lock(struct sim_event *event)
 {
     found_locked += locked;
-    if (++looks_at_lock < 50)
+    if (++checks_of_lock < 50)
         sim_event_schedule(event, sim_now() + 10 * SIM_US + 100);
     else
         fill_queue(event);
@@ -154,15 +154,15 @@ static void look_at_lock(struct sim_event *event)
 static void a_holder_is_parked_elsewhere(void **state)
 {
     static const struct sim_options options = {.seed = 1};
-    struct sim_event looker = {look_at_lock};
+    struct sim_event looker = {check_lock};
 
     full = locked = false;
-    looks_at_lock = found_locked = polls_made = 0;
+    checks_of_lock = found_locked = polls_made = 0;
     sim_init(&options);
     poller = sim_fiber_start(poll_with_a_lock, NULL, "poller", 0);
     sim_event_schedule(&looker, 10 * SIM_US);
     assert_int_equal(sim_run(), SIM_DONE);
-    assert_int_equal(looks_at_lock, 50);
+    assert_int_equal(checks_of_lock, 50);
     assert_int_equal(found_locked, 0);
     assert_in_range(polls_made, 2, 100); /* of 5,000 turns */
     sim_fini();

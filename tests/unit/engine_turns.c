@@ -12,16 +12,16 @@ struct sim_wall sim_wall;
 _Thread_local char sim_wall_self;
 
 struct queue {
-    uint32_t looked, events;
+    uint32_t last_poll, events;
 };
 
 static struct queue tx, rx, *comes_to; /* which queue the next look finds something for */
-static unsigned looks;
+static unsigned polls_of_fabric;
 
 void sim_wall_poll(void)
 {
     sim_wall.turns++;
-    looks++;
+    polls_of_fabric++;
     if (comes_to != NULL)
         comes_to->events++;
     comes_to = NULL;
@@ -37,17 +37,17 @@ static bool poll_slowly(struct queue *queue)
 {
     const struct sim_wait wait = {.text = "an event", .what = queue};
 
-    if (queue->events == 0 && !sim_poll_turn(&wait, has_events, 0, &queue->looked))
+    if (queue->events == 0 && !sim_poll_turn(&wait, has_events, 0, &queue->last_poll))
         return false;
     queue->events--;
-    sim_poll_found(&queue->looked);
+    sim_poll_found(&queue->last_poll);
     return true;
 }
 
 /* The same where what can be told at a glance is. */
-static bool poll_at_a_glance(struct queue *queue)
+static bool poll_fast(struct queue *queue)
 {
-    return (queue->events != 0 || !sim_poll_served(&queue->looked)) && poll_slowly(queue);
+    return (queue->events != 0 || !sim_poll_served(&queue->last_poll)) && poll_slowly(queue);
 }
 
 /* All events of both, tx first; how many. */
@@ -62,39 +62,39 @@ static unsigned pass(bool (*poll)(struct queue *queue))
     return found;
 }
 
-static unsigned looks_of_pass(bool (*poll)(struct queue *queue), struct queue *brings)
+static unsigned polls_of_pass(bool (*poll)(struct queue *queue), struct queue *brings)
 {
-    unsigned before = looks;
+    unsigned before = polls_of_fabric;
 
     comes_to = brings;
     assert_int_equal(pass(poll), brings != NULL);
-    return looks - before;
+    return polls_of_fabric - before;
 }
 
 static void begin(void)
 {
-    tx = rx = (struct queue){.looked = sim_wall.turns};
+    tx = rx = (struct queue){.last_poll = sim_wall.turns};
     pass(poll_slowly);
 }
 
-static void passes_look_once(bool (*poll)(struct queue *queue))
+static void passes_poll_once(bool (*poll)(struct queue *queue))
 {
     struct queue *const brings[] = {NULL, &tx, NULL, &tx, &tx, NULL, NULL};
     unsigned i;
 
     begin();
     for (i = 0; i < sizeof(brings) / sizeof(*brings); i++)
-        assert_int_equal(looks_of_pass(poll, brings[i]), 1);
+        assert_int_equal(polls_of_pass(poll, brings[i]), 1);
 }
 
-static void test_one_look_serves_a_pass(void **state)
+static void test_one_poll_serves_a_pass(void **state)
 {
-    passes_look_once(poll_slowly);
-    passes_look_once(poll_at_a_glance);
+    passes_poll_once(poll_slowly);
+    passes_poll_once(poll_fast);
 }
 
 /* Else what a look brings for tx is found a pass later: the other queue has looked after it. */
-static void test_who_finds_looks_the_next_time(void **state)
+static void test_a_queue_that_had_events_polls_the_next_time(void **state)
 {
     begin();
     while (poll_slowly(&rx)) /* now it is rx that looks */
@@ -110,36 +110,36 @@ static void test_who_finds_looks_the_next_time(void **state)
     assert_false(poll_slowly(&rx));
 }
 
-static void test_no_look_behind_an_event(void **state)
+static void test_no_poll_after_an_event(void **state)
 {
     unsigned before;
 
     begin();
     tx.events = 1;
-    before = looks;
-    assert_int_equal(pass(poll_at_a_glance), 1);
-    assert_int_equal(looks, before);
+    before = polls_of_fabric;
+    assert_int_equal(pass(poll_fast), 1);
+    assert_int_equal(polls_of_fabric, before);
 }
 
-static void test_who_is_alone_looks_each_time(void **state)
+static void test_a_single_queue_polls_each_time(void **state)
 {
     unsigned i, before;
 
     begin();
-    poll_at_a_glance(&rx);
-    before = looks;
+    poll_fast(&rx);
+    before = polls_of_fabric;
     for (i = 0; i < 5; i++)
-        poll_at_a_glance(&rx);
-    assert_int_equal(looks - before, 5);
+        poll_fast(&rx);
+    assert_int_equal(polls_of_fabric - before, 5);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_look_serves_a_pass),
-        cmocka_unit_test(test_who_finds_looks_the_next_time),
-        cmocka_unit_test(test_no_look_behind_an_event),
-        cmocka_unit_test(test_who_is_alone_looks_each_time),
+        cmocka_unit_test(test_one_poll_serves_a_pass),
+        cmocka_unit_test(test_a_queue_that_had_events_polls_the_next_time),
+        cmocka_unit_test(test_no_poll_after_an_event),
+        cmocka_unit_test(test_a_single_queue_polls_each_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ struct seen {
     struct port_thread *waiter;
 };
 
-static void look(void *argument)
+static void note_thread(void *argument)
 {
     struct seen *seen = argument;
 
@@ -118,7 +118,7 @@ static int gni_151_threads_of_stacks_are_fibers_of_a_rank(struct rank *rank)
 
     EXPECT(port_thread_self() == port_thread_self());
     for (i = 0; i < 2; i++) {
-        threads[i] = port_thread_start("t", look, &seen[i]);
+        threads[i] = port_thread_start("t", note_thread, &seen[i]);
         EXPECT(threads[i] != NULL);
     }
     EXPECT(host_threads() == before);
@@ -131,7 +131,7 @@ static int gni_151_threads_of_stacks_are_fibers_of_a_rank(struct rank *rank)
     EXPECT(port_now() - began == 3000); /* side by side */
     first = threads[0];
     for (i = 0; i < 100; i++) { /* records are used again */
-        threads[0] = port_thread_start("t", look, &seen[0]);
+        threads[0] = port_thread_start("t", note_thread, &seen[0]);
         port_thread_join(threads[0]);
         EXPECT(threads[0] == first || threads[0] == threads[1]);
     }
@@ -194,7 +194,7 @@ static int no_wake_up_is_lost_of_a_rank(struct rank *rank)
 }
 TEST(no_wake_up_is_lost)
 
-static void glance_for_flag(void *argument)
+static void poll_for_flag(void *argument)
 {
     struct seen *seen = argument;
 
@@ -205,10 +205,10 @@ static void glance_for_flag(void *argument)
     seen->at = port_now();
 }
 
-static int glances_are_not_simulated_one_by_one_of_a_rank(struct rank *rank)
+static int memory_polls_are_not_simulated_one_by_one_of_a_rank(struct rank *rank)
 {
     struct seen seen = {.flag = 0};
-    struct port_thread *thread = port_thread_start("t", glance_for_flag, &seen);
+    struct port_thread *thread = port_thread_start("t", poll_for_flag, &seen);
     uint64_t began = port_now();
 
     rank_compute(10000000000); /* 10 ms: half a million of them */
@@ -220,7 +220,7 @@ static int glances_are_not_simulated_one_by_one_of_a_rank(struct rank *rank)
     EXPECT(seen.process < 200);
     return 0;
 }
-TEST(glances_are_not_simulated_one_by_one)
+TEST(memory_polls_are_not_simulated_one_by_one)
 
 struct guarded {
     struct port_mutex mutex;
@@ -545,18 +545,18 @@ static void set_event(void *argument)
 static int gni_112_descriptors_end_a_poll_of_a_rank(struct rank *rank)
 {
     struct ringer ringer = {port_event_open()};
-    struct pollfd look_at = {.fd = ringer.event, .events = POLLIN};
+    struct pollfd polled = {.fd = ringer.event, .events = POLLIN};
     struct port_thread *thread;
     uint64_t began = port_now();
 
     EXPECT(ringer.event >= 0);
     thread = port_thread_start("t", set_event, &ringer);
-    EXPECT(rank_poll(rank, &look_at, 1, 3000000) == 0);
-    EXPECT(rank_poll(rank, &look_at, 1, UINT64_MAX) == 1);
+    EXPECT(rank_poll(rank, &polled, 1, 3000000) == 0);
+    EXPECT(rank_poll(rank, &polled, 1, UINT64_MAX) == 1);
     EXPECT(port_now() - began >= 4000 && port_now() - began < 20000);
-    EXPECT(rank_poll(rank, &look_at, 1, 0) == 1);
+    EXPECT(rank_poll(rank, &polled, 1, 0) == 1);
     port_event_clear(ringer.event);
-    EXPECT(rank_poll(rank, &look_at, 1, 0) == 0);
+    EXPECT(rank_poll(rank, &polled, 1, 0) == 0);
     port_thread_join(thread);
     port_event_close(ringer.event);
     return 0;
@@ -569,7 +569,7 @@ int main(void)
         cmocka_unit_test(gni_151_threads_of_stacks_are_fibers),
         cmocka_unit_test(a_wake_up_comes_at_its_time),
         cmocka_unit_test(no_wake_up_is_lost),
-        cmocka_unit_test(glances_are_not_simulated_one_by_one),
+        cmocka_unit_test(memory_polls_are_not_simulated_one_by_one),
         cmocka_unit_test(everybody_gets_a_lock),
         cmocka_unit_test(timers_ring_at_their_time),
         cmocka_unit_test(a_timer_ends_polling),

@@ -28,7 +28,7 @@ struct seen {
     uint64_t turns;
 };
 
-static void look(void *argument)
+static void note_thread(void *argument)
 {
     struct seen *seen = argument;
 
@@ -41,7 +41,7 @@ static void threads_are_known_and_block_signals(void **state)
 {
     struct seen seen = {.self = NULL};
     struct port_thread *first = port_thread_self();
-    struct port_thread *thread = port_thread_start("a thread with a long name", look, &seen);
+    struct port_thread *thread = port_thread_start("a thread with a long name", note_thread, &seen);
     sigset_t mine;
 
     assert_non_null(thread);
@@ -55,9 +55,9 @@ static void threads_are_known_and_block_signals(void **state)
     assert_false(sigismember(&mine, SIGTERM));
 }
 
-static void *look_natively(void *argument)
+static void *note_native_thread(void *argument)
 {
-    look(argument);
+    note_thread(argument);
     return NULL;
 }
 
@@ -71,10 +71,10 @@ static void records_are_used_again(void **state)
 
     for (i = 0; i < 100; i++) {
         if (i % 2 == 0) {
-            assert_int_equal(pthread_create(&native, NULL, look_natively, &seen), 0);
+            assert_int_equal(pthread_create(&native, NULL, note_native_thread, &seen), 0);
             pthread_join(native, NULL);
         } else {
-            port_thread_join(port_thread_start("x", look, &seen));
+            port_thread_join(port_thread_start("x", note_thread, &seen));
         }
         found[i] = seen.self;
         for (j = 0; j < i && found[j] != found[i]; j++)
@@ -198,9 +198,9 @@ static void pages_are_zeroed(void **state)
 
 static bool readable(int descriptor)
 {
-    struct pollfd look_at = {.fd = descriptor, .events = POLLIN};
+    struct pollfd polled = {.fd = descriptor, .events = POLLIN};
 
-    return poll(&look_at, 1, 0) == 1;
+    return poll(&polled, 1, 0) == 1;
 }
 
 static void events_are_readable_until_cleared(void **state)

@@ -200,7 +200,7 @@ static void an_idle_network_changes_nothing(void **state)
     g_free(beside);
 }
 
-static void a_rule_strikes_at_its_network(void **state)
+static void a_rule_matches_on_its_network_only(void **state)
 {
     json_t *second = run(TWO MESSAGES "faults: [{at: net.packet, network: ethernet, do: drop, "
                                       "source: 8, probability: 0.5}]\n"),
@@ -259,7 +259,7 @@ int main(void)
         cmocka_unit_test(a_node_has_the_devices_of_its_networks),
         cmocka_unit_test(each_network_counts_its_own_transfers),
         cmocka_unit_test(an_idle_network_changes_nothing),
-        cmocka_unit_test(a_rule_strikes_at_its_network),
+        cmocka_unit_test(a_rule_matches_on_its_network_only),
         cmocka_unit_test(a_crashed_node_is_off_every_network),
         cmocka_unit_test(a_trace_names_the_network_of_a_router),
     };

@@ -83,7 +83,7 @@ int wl_domain_timed_out(struct wl_domain *domain)
 
 int wl_domain_totals(struct wl_domain *domain, struct wl_totals *totals)
 {
-    const struct told {
+    const struct share {
         uint64_t present, errors, lost;
     } mine = {1, domain->errors, domain->lost}, *all;
     uint32_t i;

@@ -219,7 +219,7 @@ static gni_return_t take_spending(struct gni_cq *cq, gni_cq_entry_t *event)
 
     sim_idle_break();
     sim_spend(timing->cpu_cqget);
-    sim_poll_found(&cq->looked);
+    sim_poll_found(&cq->last_poll);
     return pop_entry(cq, event);
 }
 
@@ -246,7 +246,8 @@ static bool poll_once(struct gni_cq *cq, uint32_t call)
 {
     const struct sim_wait wait = {"completion queue", describe, cq, cq->id + call};
 
-    return sim_poll_turn(&wait, poll_ready, aries_timing_of(cq->nic)->cpu_cqget / 2, &cq->looked);
+    return sim_poll_turn(&wait, poll_ready, aries_timing_of(cq->nic)->cpu_cqget / 2,
+                         &cq->last_poll);
 }
 
 gni_return_t GNI_CqGetEvent(gni_cq_handle_t cq_hndl, gni_cq_entry_t *event_data)

@@ -346,7 +346,7 @@ static struct aries_datagram_session *probe(struct gni_nic *nic, unsigned which)
 
     if (!sim_poll_turn(&datagrams->probe_wait[which], aries_datagram_heap_ready,
                        fast ? timing->cpu_cqget / 2 : timing->cold_datagram_test,
-                       &datagrams->probe_looked))
+                       &datagrams->probe_last_poll))
         return NULL;
     sim_spend(timing->cold_datagram_test);
     return datagrams->final[which].items[0];

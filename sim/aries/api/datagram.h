@@ -9,7 +9,7 @@
  * Whether no session with an id has ended, as far as can be told without the lock. On true,
  * *looked is the state of sim_poll_turn(). False also if the NIC has had no sessions yet.
  */
-bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **looked);
+bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **last_poll);
 
 /*
  * Ends sessions whose offer was accepted by an instance that has gone without a message: `there`

@@ -75,14 +75,14 @@ bool aries_datagram_heap_ready(const void *what)
     return ((const struct aries_datagram_heap *)what)->count != 0;
 }
 
-bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **looked)
+bool aries_datagrams_none(const struct gni_nic *nic, uint32_t **last_poll)
 {
     struct aries_datagrams *datagrams = __atomic_load_n(&nic->datagrams, __ATOMIC_ACQUIRE);
 
     if (datagrams == NULL ||
         __atomic_load_n(&datagrams->final[ARIES_HEAP_WITH_ID].count, __ATOMIC_RELAXED) != 0)
         return false;
-    *looked = &datagrams->probe_looked;
+    *last_poll = &datagrams->probe_last_poll;
     return true;
 }
 
@@ -176,7 +176,7 @@ struct blocked {
     const void *what;
 };
 
-static bool domain_lives(const struct blocked *blocked)
+static bool domain_is_alive(const struct blocked *blocked)
 {
     const struct gni_nic *nic = blocked->nic;
 
@@ -188,7 +188,7 @@ static bool __attribute__((unused)) wakes(const void *on)
 {
     const struct blocked *blocked = on;
 
-    return !domain_lives(blocked) || blocked->ready == NULL || blocked->ready(blocked->what);
+    return !domain_is_alive(blocked) || blocked->ready == NULL || blocked->ready(blocked->what);
 }
 
 bool aries_datagram_block(struct gni_nic *nic, sim_time_t deadline, const struct sim_wait *wait,
@@ -199,7 +199,7 @@ bool aries_datagram_block(struct gni_nic *nic, sim_time_t deadline, const struct
                                  SIM_WAKES(wakes, &blocked)};
 
     sim_wait_until(deadline, &own);
-    return domain_lives(&blocked);
+    return domain_is_alive(&blocked);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */

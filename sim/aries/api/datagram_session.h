@@ -62,7 +62,7 @@ struct aries_datagrams {
     uint32_t count, buckets; /* a power of two */
     struct aries_datagram_heap final[ARIES_HEAPS];
     struct sim_wait probe_wait[ARIES_HEAPS];
-    uint32_t probe_looked; /* state of sim_poll_turn() */
+    uint32_t probe_last_poll; /* state of sim_poll_turn() */
 };
 
 /* datagram_session.c */

@@ -21,7 +21,7 @@ static inline bool aries_live_cq_is_empty(struct gni_cq *cq)
     nic = __atomic_load_n(&cq->nic, __ATOMIC_RELAXED);
     return nic != NULL &&
            __atomic_load_n(&nic->smsg_returns.next, __ATOMIC_RELAXED) == &nic->smsg_returns &&
-           sim_poll_served(&cq->looked);
+           sim_poll_served(&cq->last_poll);
 }
 
 /* Returns the event as GNI_CqGetEvent does then. */
@@ -35,10 +35,10 @@ static inline bool aries_live_no_event(struct gni_cq *cq, gni_cq_entry_t *event)
 
 static inline bool aries_live_no_datagrams(struct gni_nic *nic)
 {
-    uint32_t *looked;
+    uint32_t *last_poll;
 
     return sim_likely(aries_handle_ok(nic, ARIES_MAGIC_NIC)) &&
-           aries_datagrams_none(nic, &looked) && sim_poll_served(looked);
+           aries_datagrams_none(nic, &last_poll) && sim_poll_served(last_poll);
 }
 
 /* units.c: whether GNI_SetBIConfig, called by a privileged process, would set a limit for requests

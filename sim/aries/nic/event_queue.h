@@ -86,7 +86,7 @@ struct gni_cq {
     bool has_source; /* bound to an EP or named by a post: source CQ */
     bool armed; /* the next entry fires its completion channel */
     uint32_t mask_count;
-    uint32_t looked; /* state of sim_poll_turn() */
+    uint32_t last_poll; /* state of sim_poll_turn() */
 
     void (*handler)(gni_cq_entry_t *, void *);
     void *context;

@@ -345,7 +345,7 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
 
     assert(work->target != NULL && chunk->refs > 0 && !chunk->received);
     transfer->event.fire = aries_target_request_arrived;
-    transfer->hinted.fetch = aries_arrival_prefetch;
+    transfer->prefetch_event.fetch = aries_arrival_prefetch;
     chunk->at = work->target;
     transfer->source = txn->source->node;
     transfer->target = aries_node_of(fabric, work->target);

@@ -371,7 +371,7 @@ static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
 
     assert(transfer->class == NET_REQUEST);
     transfer->event.fire = aries_source_response_arrived;
-    transfer->hinted.fetch = aries_response_prefetch;
+    transfer->prefetch_event.fetch = aries_response_prefetch;
     chunk->at = chunk->txn->source;
     transfer->target = transfer->source;
     transfer->source = nic->node;

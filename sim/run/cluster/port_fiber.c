@@ -78,7 +78,7 @@ void port_process_free(struct rank *rank)
 struct fiber_mutex {
     uint64_t locked, wanted; /* wanted: how many wait */
     uint64_t turn; /* of who came last */
-    uint64_t granted; /* whose turn it is; 0: nobody's */
+    uint64_t next_turn; /* whose turn it is; 0: nobody's */
 };
 _Static_assert(sizeof(struct fiber_mutex) <= sizeof(struct port_mutex), "room for a mutex");
 
@@ -109,10 +109,10 @@ static void wait_turn(struct port_mutex *mutex)
     thread->turn = ++native(mutex)->turn;
     thread->wants = mutex;
     native(mutex)->wanted++;
-    while (native(mutex)->granted != thread->turn)
+    while (native(mutex)->next_turn != thread->turn)
         sim_wait_until(SIM_NEVER, &wait);
     native(mutex)->wanted--;
-    native(mutex)->granted = 0;
+    native(mutex)->next_turn = 0;
     thread->wants = NULL;
 }
 
@@ -138,7 +138,7 @@ static void pass_on(struct port_process *self, struct port_mutex *mutex)
     native(mutex)->locked = oldest != NULL;
     if (oldest == NULL)
         return;
-    native(mutex)->granted = oldest->turn;
+    native(mutex)->next_turn = oldest->turn;
     sim_wake(oldest->fiber);
 }
 
@@ -162,8 +162,8 @@ void port_turn_forget(struct port_process *self, struct port_thread *thread)
     if (mutex == NULL)
         return;
     native(mutex)->wanted--;
-    if (native(mutex)->granted == thread->turn) {
-        native(mutex)->granted = 0;
+    if (native(mutex)->next_turn == thread->turn) {
+        native(mutex)->next_turn = 0;
         pass_on(self, mutex);
     }
 }

@@ -22,30 +22,31 @@ void pmi2_action_forget(struct action *action)
     action->due = 0;
 }
 
-struct notice *pmi2_notice(struct pmi2_server *server, enum pmi2_action_kind kind,
-                           struct pmi2_slice text, struct pmi2_slice job)
+struct notification *pmi2_notification(struct pmi2_server *server, enum pmi2_action_kind kind,
+                                       struct pmi2_slice text, struct pmi2_slice job)
 {
-    struct notice *notice = calloc(1, sizeof(*notice) + text.length + 1 + job.length + 1);
+    struct notification *notification =
+        calloc(1, sizeof(*notification) + text.length + 1 + job.length + 1);
 
-    if (notice == NULL)
+    if (notification == NULL)
         return NULL;
-    notice->action.owner = OWNER_NOTICE;
-    notice->what.kind = kind;
-    notice->what.text = notice->text;
-    notice->what.rank = PMI2_NO_RANK;
-    notice->what.node = PMI2_NO_NODE;
+    notification->action.owner = OWNER_NOTIFICATION;
+    notification->what.kind = kind;
+    notification->what.text = notification->text;
+    notification->what.rank = PMI2_NO_RANK;
+    notification->what.node = PMI2_NO_NODE;
     if (text.length > 0)
-        memcpy(notice->text, text.at, text.length);
+        memcpy(notification->text, text.at, text.length);
     if (job.length > 0)
-        notice->what.job = memcpy(notice->text + text.length + 1, job.at, job.length);
-    pmi2_action_due(server, &notice->action, kind);
-    return notice;
+        notification->what.job = memcpy(notification->text + text.length + 1, job.at, job.length);
+    pmi2_action_due(server, &notification->action, kind);
+    return notification;
 }
 
 void pmi2_log(struct pmi2_server *server, int level, const char *format, ...)
 {
     char text[512];
-    struct notice *notice;
+    struct notification *notification;
     va_list arguments;
     size_t i;
 
@@ -56,17 +57,18 @@ void pmi2_log(struct pmi2_server *server, int level, const char *format, ...)
     for (i = 0; text[i] != '\0'; i++) /* one line, whatever a client has called something */
         if ((unsigned char)text[i] < ' ' || text[i] == 127)
             text[i] = '?';
-    notice = pmi2_notice(server, PMI2_ACTION_LOG, (struct pmi2_slice){text, i}, NO_SLICE);
-    if (notice != NULL)
-        notice->what.level = level;
+    notification =
+        pmi2_notification(server, PMI2_ACTION_LOG, (struct pmi2_slice){text, i}, NO_SLICE);
+    if (notification != NULL)
+        notification->what.level = level;
 }
 
 static void drop_taken(struct pmi2_server *server)
 {
-    if (server->taken_notice != NULL)
-        pmi2_chunk_drop(server->taken_notice->chunk);
-    free(server->taken_notice);
-    server->taken_notice = NULL;
+    if (server->taken_notification != NULL)
+        pmi2_chunk_drop(server->taken_notification->chunk);
+    free(server->taken_notification);
+    server->taken_notification = NULL;
     if (server->taken_job != NULL)
         pmi2_job_free(server->taken_job);
     server->taken_job = NULL;
@@ -133,10 +135,10 @@ bool pmi2_server_next(struct pmi2_server *server, struct pmi2_action *action)
         action->job = rank->job->entry.key;
         action->rank = rank->rank;
     } else {
-        struct notice *notice = list_of(first, struct notice, action);
+        struct notification *notification = list_of(first, struct notification, action);
 
-        *action = notice->what;
-        server->taken_notice = notice;
+        *action = notification->what;
+        server->taken_notification = notification;
     }
     return true;
 }

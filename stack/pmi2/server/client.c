@@ -160,11 +160,12 @@ static void serve_abort(struct incoming *incoming)
     if (world) {
         pmi2_job_abort(job, rank->rank, (int)code, text);
     } else {
-        struct notice *notice = pmi2_notice(job->server, PMI2_ACTION_KILL, text, job_id(job));
+        struct notification *notification =
+            pmi2_notification(job->server, PMI2_ACTION_KILL, text, job_id(job));
 
-        if (notice != NULL) {
-            notice->what.rank = rank->rank;
-            notice->what.code = (int)code;
+        if (notification != NULL) {
+            notification->what.rank = rank->rank;
+            notification->what.code = (int)code;
         }
     }
     pmi2_loss_report(job, rank->rank, LOSS_DEAD);

@@ -41,14 +41,14 @@ enum wire_code {
 /* ---- actions ----------------------------------------------------------------------------------
  */
 
-enum action_owner { OWNER_LINK, OWNER_JOB, OWNER_RANK, OWNER_NOTICE };
+enum action_owner { OWNER_LINK, OWNER_JOB, OWNER_RANK, OWNER_NOTIFICATION };
 struct action { /* embedded in its object; `due` has the kinds that the embedder has not taken yet
                  */
     struct list list;
     uint32_t due;
     uint8_t owner;
 };
-struct notice { /* an action that is an object of its own */
+struct notification { /* an action that is an object of its own */
     struct action action;
     struct pmi2_action what;
     struct chunk *chunk; /* holds the bytes that the action points to */
@@ -58,8 +58,8 @@ struct notice { /* an action that is an object of its own */
 void pmi2_action_due(struct pmi2_server *server, struct action *action, enum pmi2_action_kind kind);
 void pmi2_action_forget(struct action *action);
 /* NULL: no memory. */
-struct notice *pmi2_notice(struct pmi2_server *server, enum pmi2_action_kind kind,
-                           struct pmi2_slice text, struct pmi2_slice job);
+struct notification *pmi2_notification(struct pmi2_server *server, enum pmi2_action_kind kind,
+                                       struct pmi2_slice text, struct pmi2_slice job);
 void pmi2_log(struct pmi2_server *server, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -470,7 +470,7 @@ struct pmi2_server {
     uint64_t request_number;
     struct list ended; /* jobs whose end was not taken yet */
     struct job *taken_job; /* reported by the last action: freed with the next */
-    struct notice *taken_notice;
+    struct notification *taken_notification;
     /* root */
     struct map names;
     struct list namings; /* reported to the embedder, not answered yet */

@@ -114,11 +114,11 @@ static void notify_embedder(const struct root_request *request, enum pmi2_name_k
     struct pmi2_slice job = job_id(request->job);
     struct naming *naming = malloc(sizeof(*naming) + request->route.length + job.length +
                                    service.length + port.length + 4);
-    struct notice *notice =
-        naming != NULL ? pmi2_notice(server, PMI2_ACTION_NAME, NO_SLICE, NO_SLICE) : NULL;
+    struct notification *notification =
+        naming != NULL ? pmi2_notification(server, PMI2_ACTION_NAME, NO_SLICE, NO_SLICE) : NULL;
     char *at;
 
-    if (notice == NULL) {
+    if (notification == NULL) {
         free(naming);
         pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
         return;
@@ -131,9 +131,9 @@ static void notify_embedder(const struct root_request *request, enum pmi2_name_k
     naming->request.job = add_text(&at, job.at, job.length);
     naming->request.service = add_text(&at, service.at, service.length);
     naming->request.port = add_text(&at, port.at, port.length);
-    notice->what.name = &naming->request;
-    notice->what.job = naming->request.job;
-    notice->what.rank = request->rank;
+    notification->what.name = &naming->request;
+    notification->what.job = naming->request.job;
+    notification->what.rank = request->rank;
     list_add(&server->namings, &naming->list);
 }
 

@@ -113,11 +113,11 @@ void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body
     struct pmi2_server *server = request->server;
     struct spawning *spawning = calloc(1, sizeof(*spawning));
     int code = spawning == NULL ? WIRE_NO_MEMORY : prepare(spawning, request, body);
-    struct notice *notice = NULL;
+    struct notification *notification = NULL;
 
     if (code == 0) {
-        notice = pmi2_notice(server, PMI2_ACTION_SPAWN, NO_SLICE, NO_SLICE);
-        code = notice == NULL ? WIRE_NO_MEMORY : 0;
+        notification = pmi2_notification(server, PMI2_ACTION_SPAWN, NO_SLICE, NO_SLICE);
+        code = notification == NULL ? WIRE_NO_MEMORY : 0;
     }
     if (code != 0) {
         if (spawning != NULL)
@@ -132,27 +132,27 @@ void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body
     spawning->spawn.id = ++server->spawn_number;
     spawning->spawn.spawner = spawning->spawner;
     spawning->spawn.rank = request->rank;
-    notice->what.spawn = &spawning->spawn;
-    notice->what.job = spawning->spawner;
-    notice->what.rank = request->rank;
+    notification->what.spawn = &spawning->spawn;
+    notification->what.job = spawning->spawner;
+    notification->what.rank = request->rank;
     server->spawned += spawning->spawn.processes;
     server->counters.spawns++;
     list_add(&server->spawns, &spawning->list);
 }
 
 /* Answered before the embedder has taken the action. */
-static void forget_notice(struct pmi2_server *server, const struct spawning *spawning)
+static void forget_notification(struct pmi2_server *server, const struct spawning *spawning)
 {
     struct list *node;
 
     for (node = server->actions.next; node != &server->actions; node = node->next) {
         struct action *action = list_of(node, struct action, list);
-        struct notice *notice = list_of(action, struct notice, action);
+        struct notification *notification = list_of(action, struct notification, action);
 
-        if (action->owner != OWNER_NOTICE || notice->what.spawn != &spawning->spawn)
+        if (action->owner != OWNER_NOTIFICATION || notification->what.spawn != &spawning->spawn)
             continue;
         pmi2_action_forget(action);
-        free(notice);
+        free(notification);
         return;
     }
 }
@@ -192,7 +192,7 @@ void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char 
                                                   : reason,
                                  (struct pmi2_slice){body.chunk->bytes, body.chunk->length});
     pmi2_writer_fini(&body);
-    forget_notice(server, spawning);
+    forget_notification(server, spawning);
     spawning_free(spawning);
     pmi2_server_run(server);
 }

@@ -85,22 +85,23 @@ static void write_launch(struct writer *writer, enum message_kind kind, uint32_t
 static bool deliver_launch(struct pmi2_server *server, uint32_t node, uint32_t number,
                            const void *bytes, size_t length)
 {
-    struct notice *notice = pmi2_notice(server, PMI2_ACTION_MESSAGE, NO_SLICE, NO_SLICE);
+    struct notification *notification =
+        pmi2_notification(server, PMI2_ACTION_MESSAGE, NO_SLICE, NO_SLICE);
 
-    if (notice == NULL)
+    if (notification == NULL)
         return false;
-    notice->chunk = pmi2_chunk_new(length);
-    if (notice->chunk == NULL) {
-        pmi2_action_forget(&notice->action);
-        free(notice);
+    notification->chunk = pmi2_chunk_new(length);
+    if (notification->chunk == NULL) {
+        pmi2_action_forget(&notification->action);
+        free(notification);
         return false;
     }
     if (length > 0)
-        memcpy(notice->chunk->bytes, bytes, length);
-    notice->what.node = node;
-    notice->what.message = number;
-    notice->what.bytes = notice->chunk->bytes;
-    notice->what.length = length;
+        memcpy(notification->chunk->bytes, bytes, length);
+    notification->what.node = node;
+    notification->what.message = number;
+    notification->what.bytes = notification->chunk->bytes;
+    notification->what.length = length;
     return true;
 }
 

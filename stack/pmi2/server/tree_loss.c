@@ -16,15 +16,15 @@ void pmi2_tree_forget_member(struct job *job, const struct tree *child)
 static void report_lost(struct pmi2_server *server, struct tree *tree, uint32_t first,
                         uint32_t last, const char *reason)
 {
-    struct notice *notice =
-        pmi2_notice(server, PMI2_ACTION_TREE_LOST,
-                    (struct pmi2_slice){reason, reason == NULL ? 0 : strlen(reason)}, NO_SLICE);
+    struct notification *notification = pmi2_notification(
+        server, PMI2_ACTION_TREE_LOST,
+        (struct pmi2_slice){reason, reason == NULL ? 0 : strlen(reason)}, NO_SLICE);
 
-    if (notice == NULL)
+    if (notification == NULL)
         return;
-    notice->what.link = tree == NULL ? NULL : &tree->link;
-    notice->what.node = first;
-    notice->what.last_node = last;
+    notification->what.link = tree == NULL ? NULL : &tree->link;
+    notification->what.node = first;
+    notification->what.last_node = last;
 }
 
 /* The servers of these nodes are gone. */
@@ -86,9 +86,9 @@ void pmi2_tree_fini(struct tree *tree)
     for (node = server->actions.next; node != &server->actions; node = node->next) {
         struct action *action = list_of(node, struct action, list);
 
-        if (action->owner == OWNER_NOTICE &&
-            list_of(action, struct notice, action)->what.link == &tree->link)
-            list_of(action, struct notice, action)->what.link = NULL;
+        if (action->owner == OWNER_NOTIFICATION &&
+            list_of(action, struct notification, action)->what.link == &tree->link)
+            list_of(action, struct notification, action)->what.link = NULL;
     }
     pmi2_chunk_drop(tree->body);
     pmi2_lossy_free(tree->lossy);

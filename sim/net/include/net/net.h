@@ -78,7 +78,8 @@ struct net_transfer {
     /* Fires when the last unit arrives at the target NIC's input; see net_send. */
     union {
         struct sim_event event;
-        struct sim_prefetch_event hinted; /* `fetch`: the caller's prefetch callback; may be NULL */
+        struct sim_prefetch_event
+            prefetch_event; /* `fetch`: the caller's prefetch callback; may be NULL */
     };
     uint32_t source, target;
     uint32_t units; /* on the wire, all packets together */

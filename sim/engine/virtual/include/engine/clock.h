@@ -101,17 +101,17 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
  * last poll of this one. The caller keeps `looked` for the place, 0 at first.
  */
 static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
-                                 sim_time_t cost, uint32_t *looked)
+                                 sim_time_t cost, uint32_t *last_poll)
 {
-    (void)looked;
+    (void)last_poll;
     return sim_poll(wait, ready, cost);
 }
 
 /* The last poll found something and delivered what had arrived with it, so the next one may skip
  * its progress. */
-static inline void sim_poll_found(uint32_t *looked)
+static inline void sim_poll_found(uint32_t *last_poll)
 {
-    (void)looked;
+    (void)last_poll;
 }
 
 /* The first of `count` numbers in a row that nothing else in this run has. */

@@ -109,32 +109,32 @@ static inline bool sim_poll(const struct sim_wait *wait, bool (*ready)(const voi
 }
 
 static inline bool sim_poll_turn(const struct sim_wait *wait, bool (*ready)(const void *what),
-                                 sim_time_t cost, uint32_t *looked)
+                                 sim_time_t cost, uint32_t *last_poll)
 {
     (void)cost;
-    if (*looked == sim_wall.turns)
+    if (*last_poll == sim_wall.turns)
         sim_wall_poll();
-    *looked = sim_wall.turns;
+    *last_poll = sim_wall.turns;
     return ready(wait->what);
 }
 
 /* Whether sim_poll_turn would skip its progress because another place was polled; that then counts
  * as the poll of this place. Needs no lock. */
-static inline bool sim_poll_served(uint32_t *looked)
+static inline bool sim_poll_served(uint32_t *last_poll)
 {
     uint32_t turns = __atomic_load_n(&sim_wall.turns, __ATOMIC_RELAXED);
 
-    if (__atomic_load_n(looked, __ATOMIC_RELAXED) == turns)
+    if (__atomic_load_n(last_poll, __ATOMIC_RELAXED) == turns)
         return false;
-    __atomic_store_n(looked, turns, __ATOMIC_RELAXED);
+    __atomic_store_n(last_poll, turns, __ATOMIC_RELAXED);
     return true;
 }
 
 /* Counts as a poll: this place and those polled after it skip their progress until this place is
  * polled again. So that poll finds at once what it waits for. */
-static inline void sim_poll_found(uint32_t *looked)
+static inline void sim_poll_found(uint32_t *last_poll)
 {
-    *looked = sim_wall.turns++;
+    *last_poll = sim_wall.turns++;
 }
 
 #endif

@@ -84,7 +84,7 @@ def descendants(pid):
     return [each for child in children(pid) for each in (child, *descendants(child))]
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     """Waits for something that must come; how long is for slow machines, not what is tested."""
     end = time.monotonic() + seconds
     while not condition():

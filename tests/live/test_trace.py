@@ -84,11 +84,11 @@ def test_two_processes(schema, tmp_path):
     assert len(in_flight) > 10 and all(event[3] <= arrivals[event[5]] for event in in_flight)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="nobody helps who shares the processor with whom he would help")
-def test_whoever_helps_with_a_transfer_says_so(schema, tmp_path):
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a target helps only if it has a processor of its own")
+def test_the_trace_shows_help_with_a_transfer(schema, tmp_path):
     """A target that polls copies a part of what the other side transfers: messages of up to 4 MiB, in each direction."""
     helps, end = [], time.monotonic() + 300
-    while not helps:  # as long as others want both processors nobody looks
+    while not helps:  # no target polls while other programs want both processors
         assert time.monotonic() < end
         with fabric() as base:
             places = [dict(base, JACQUARD_NODE=node, JACQUARD_TRACE=str(tmp_path / "node%n")) for node in ("3", "5")]

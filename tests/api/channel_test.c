@@ -148,7 +148,7 @@ static void several_main(struct rank *rank)
         assert_ptr_equal(cq, side.cq[i]);
     }
     assert_false(readable(side.fd));
-    /* Who fires again and again waits its turn behind others. */
+    /* A queue that fires repeatedly waits behind the others. */
     assert_ok(GNI_CqArmCompChan(side.cq, 1));
     assert_ok(GNI_CqArmCompChan(side.cq, 1));
     assert_ok(GNI_CqArmCompChan(&side.cq[1], 1));

@@ -382,7 +382,7 @@ static int wait_for_the_end(void *arg)
     return 0;
 }
 
-/* Who has no handler for it learns of all ends, and can drop them all. */
+/* A member without an event handler is informed of all ends, and can drop all dead peers. */
 static void a_peer_without_an_event_handler_is_dropped(void **state)
 {
     enum { MANY = 3 };

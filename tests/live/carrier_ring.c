@@ -270,7 +270,7 @@ static int take_until_stopped(void *arg)
     return 0;
 }
 
-/* Whoever looks again only after the peer has ended learns all the same how far it had come. */
+/* A sender that polls only after the peer has ended still reads what the peer had executed. */
 static void what_was_executed_before_the_end_counts(void **state)
 {
     struct shm *shm;
@@ -388,7 +388,7 @@ static void both_ask_until_everything_is_full_and_go_on(void **state)
     fabric_is_over();
 }
 
-/* Whoever sends hears of the last record at once, without another look of the receiver's. */
+/* The last record is acknowledged to its sender at once, without another poll of the receiver. */
 static void the_last_record_is_acknowledged_at_once(void **state)
 {
     struct shm *shm;

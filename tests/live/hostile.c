@@ -297,9 +297,9 @@ static void answer_well(const struct shm_record *record, const struct aries_live
 }
 
 /*
- * Numbers of transfers follow each other: the next one's is as easy to name. Who says that it has
- * copied a part is asked again; so it says that half of the time, and else that it has copied from
- * somewhere behind the end on.
+ * Numbers of transfers follow each other, so a hostile member can name the next one as easily. A
+ * member that claims to have copied a part is asked again. So this one claims that half of the
+ * time; otherwise it claims an offset behind the end.
  */
 static void lie_about_transfers(uint64_t ahead)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Processes that exchange messages, transfers, atomics and datagrams, and are killed at any
- * instruction; others take their places on their nodes with their ids. Whoever survives sees right
- * data or the error that a dead node gives, and nothing is written where nobody was invited.
+ * instruction; others take their places on their nodes with their ids. The survivors see correct
+ * data or the error that a dead node gives, and nothing is written outside of registered memory.
  *
  * JACQUARD_KILLS: how many (50); JACQUARD_SEED: which (printed at a failure).
  */

@@ -204,7 +204,8 @@ static void victim(void)
     lt_end(&lt);
 }
 
-/* Who comes first says what the attributes are: of two pairs with different ones, one comes in. */
+/* The first instance sets the attributes: of two pairs with different attributes, one is refused.
+ */
 static void different(void)
 {
     gni_msgq_attr_t attributes = attributes_for(2);

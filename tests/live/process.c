@@ -545,7 +545,7 @@ static void last_words(void)
     free(lt.mailboxes);
 }
 
-/* Who waits for a datagram of a peer that took the offer and died hears of it. */
+/* A datagram session ends with an error if the peer accepted it and died. */
 static void datagram_of_the_dead(void)
 {
     gni_post_state_t state = GNI_POST_PENDING;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process that exchanges messages, transfers, atomics and datagrams with others, and verifies all
- * that it gets; and who starts such processes. Who is where with what memory is told in memory that
- * all share: a word of it has one writer, and what a process tells another one counts for this life
- * of both.
+ * A process that exchanges messages, transfers, atomics and datagrams with others and verifies all
+ * data that it receives, and the program that starts such processes. Shared memory says where each
+ * process is and what memory it has. Each word of it has one writer. What a process writes for
+ * another one is valid for the present incarnations of both.
  */
 #ifndef JACQUARD_TESTS_LIVE_TRAFFIC_H
 #define JACQUARD_TESTS_LIVE_TRAFFIC_H

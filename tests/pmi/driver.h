@@ -84,7 +84,7 @@ void driver_post(struct peer *peer, const void *bytes, size_t length); /* does n
 void driver_send(struct peer *peer, const char *text);
 void driver_frame(struct peer *peer, const char *payload); /* with its length */
 void driver_hang_up(struct peer *peer);
-/* Who was deaf reads again, as if its connection had become writable; runs. */
+/* A peer that had stopped reading reads again, as if its connection had become writable; runs. */
 void driver_resume_reading(struct peer *peer);
 /* The end that `server` has of its link upwards. */
 struct peer *driver_parent(struct driver *driver, uint32_t server);

@@ -61,7 +61,7 @@ static int cancelled_or_last(struct rank *rank, void *arg)
     return 0;
 }
 
-/* Who waits for a mutex may be cancelled: nobody keeps a place for it. */
+/* A thread that waits for a mutex may be cancelled; the mutex then passes to the next thread. */
 static int cancel(struct rank *rank)
 {
     int reached[2] = {0, 0};

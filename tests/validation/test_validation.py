@@ -32,7 +32,7 @@ def test_aries_48_all_judged_rows_pass():
     assert not failed, "\n".join(failed)
     assert done.returncode == 0 and result["failed"] == 0
     assert result["passed"] + result["reported"] == len(result["rows"]) == 80
-    # Whoever reports a row instead of judging it has to say so here, too.
+    # A row that is reported and not judged must be counted here as well.
     assert result["reported"] == 10
 
 

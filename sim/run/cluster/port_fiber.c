@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The stacks' port on fibers: a process is a rank, a thread one of its fibers. Fibers take turns
- * only where they block, so a mutex is a note of who has it, and a condition a count of signals.
- * Who waits is noted in his thread's record and not in the object: he may be cancelled, or his rank
- * killed, wherever he stands.
+ * The stacks' port on fibers: a process is a rank, a thread is one of its fibers. Fibers switch
+ * only where they block, so a mutex stores its owner, and a condition counts signals. The record of
+ * a thread, not the object, says that the thread waits: a thread may be cancelled, or its rank
+ * killed, in any wait.
  */
 #include <string.h>
 

@@ -358,9 +358,9 @@ static void unbind(struct gnip_ep *ep)
 }
 
 /*
- * What is queued or posted ends without entries; transactions of the NIC are waited for. After
- * gnip_vcs_close only the progress lists of its CQs refer to the EP, and they find nothing to do
- * for it.
+ * Closes the EP. Queued operations and posted receives end without entries; the function waits for
+ * transactions of the NIC. After gnip_vcs_close only the progress lists of its CQs refer to the EP,
+ * and they find nothing to do for it.
  */
 int gnip_ep_close(struct gnip_ep *ep)
 {

@@ -8,8 +8,8 @@
 #include "proto.h"
 
 /*
- * What a transaction needs that is no message; allocated for the first such transaction of a
- * descriptor.
+ * The part of a descriptor that only RMA and atomic transactions need. It is allocated for the
+ * first such transaction of the descriptor.
  */
 struct gnip_transfer {
     gni_post_descriptor_t post;

@@ -83,7 +83,7 @@ static void keep_request(struct gnip_vc *vc, const struct gnip_conn *conn)
 {
     if (vc->request == NULL)
         vc->request = malloc(sizeof(*conn));
-    /* else the peer waits for an answer in vain, and its connection fails */
+    /* If there is no memory, the peer gets no answer, and its connection fails. */
     if (vc->request != NULL)
         *vc->request = *conn;
     vc->peer_gone = true; /* a peer that sends a new request has left the old connection */

@@ -338,7 +338,7 @@ static void step(int kind)
     }
 }
 
-/* What a program that counts its idle passes does in addition. */
+/* Counts an idle pass and reads a flag; only programs that count their idle passes call it. */
 static void count_pass(void)
 {
     const volatile uint64_t *flags = (const volatile uint64_t *)(memory + FLAG_PLACE);

@@ -175,7 +175,7 @@ static int find_names(void *arg)
 static void a_model_of_the_registry(void **state)
 {
     static uint8_t owner[KEYS]; /* 0: nobody */
-    struct shm *fabrics[2];
+    struct shm *members[2];
     struct shm_key key, last = {.kind = KIND + 1};
     struct shm_name name;
     uint64_t random = 11, n;
@@ -186,32 +186,32 @@ static void a_model_of_the_registry(void **state)
     fresh_fabric();
     memset(owner, 0, sizeof(owner));
     child = run(find_names, NULL);
-    fabrics[0] = join_fabric();
-    fabrics[1] = join_fabric();
+    members[0] = join_fabric();
+    members[1] = join_fabric();
     for (step = 0; step < STEPS; step++) {
         n = random_next(&random) % KEYS;
         who = (uint32_t)(random_next(&random) % 2);
         key = key_of(n);
         if (random_next(&random) % 2 == 0) {
-            result = shm_claim(fabrics[who], &key, n * 1000 + shm_self(fabrics[who])->slot, NULL);
+            result = shm_claim(members[who], &key, n * 1000 + shm_self(members[who])->slot, NULL);
             assert_int_equal(result, owner[n] == 0 ? 0 : -EEXIST);
             owner[n] = owner[n] == 0 ? (uint8_t)(who + 1) : owner[n];
         } else {
-            result = shm_unclaim(fabrics[who], &key);
+            result = shm_unclaim(members[who], &key);
             assert_int_equal(result, owner[n] == who + 1 ? 0 : -ENOENT);
             owner[n] = owner[n] == who + 1 ? 0 : owner[n];
         }
         n = random_next(&random) % KEYS;
         key = key_of(n);
-        result = shm_lookup(fabrics[who], &key, &name);
+        result = shm_lookup(members[who], &key, &name);
         assert_int_equal(result, owner[n] == 0 ? -ENOENT : 0);
         if (result == 0)
-            assert_int_equal(name.slot, shm_self(fabrics[owner[n] - 1])->slot);
+            assert_int_equal(name.slot, shm_self(members[owner[n] - 1])->slot);
     }
-    assert_int_equal(shm_claim(fabrics[0], &last, 0, NULL), 0);
+    assert_int_equal(shm_claim(members[0], &last, 0, NULL), 0);
     ended_well(child);
-    shm_leave(fabrics[1]);
-    shm_leave(fabrics[0]);
+    shm_leave(members[1]);
+    shm_leave(members[0]);
     fabric_is_over();
 }
 

@@ -124,7 +124,7 @@ static int cross(void *context)
 
 static void two_launchers(int left, int right)
 {
-    struct live *fabrics[2] = {live_new("7.0", 1, 1), live_new("8.0", 1, 1)};
+    struct live *launchers[2] = {live_new("7.0", 1, 1), live_new("8.0", 1, 1)};
     struct side sides[2] = {{.own = "7.0", .other = "8.0", .master = left},
                             {.own = "8.0", .other = "7.0", .master = right}};
     pid_t processes[2];
@@ -133,15 +133,15 @@ static void two_launchers(int left, int right)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     for (i = 0; i < 2; i++) {
         sides[i].fd = ends[i];
-        processes[i] = live_fork(fabrics, 2, fabrics[i], 0, cross, &sides[i]);
+        processes[i] = live_fork(launchers, 2, launchers[i], 0, cross, &sides[i]);
     }
     for (i = 0; i < 2; i++) {
         close(ends[i]);
-        live_leave(fabrics[i]);
+        live_leave(launchers[i]);
     }
-    live_serve(fabrics, 2);
+    live_serve(launchers, 2);
     for (i = 0; i < 2; i++)
-        live_free(fabrics[i]);
+        live_free(launchers[i]);
     expect_done(processes, 2);
 }
 

@@ -44,7 +44,7 @@ void *port_thread_room(void);
 /* Ends the calling process, as exit(3). */
 _Noreturn void port_exit(int status);
 
-/* What a library keeps for each process instead of in global variables. */
+/* A pointer of each process for each library, in place of the library's global variables. */
 enum port_slot { PORT_SLOT_PMI2, PORT_SLOT_PMI, PORT_SLOT_GNI, PORT_SLOTS };
 /* The place of that pointer; it is NULL at first. Never fails. */
 void **port_slot(enum port_slot slot);

@@ -2,12 +2,17 @@
 #include "engine/fault.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/trace.h"
 
 static struct {
     struct sim_fault_point *first, *last;
     uint64_t rules;
+    struct sim_fault_record *records, **records_end; /* NULL: none yet */
+    uint64_t lost; /* transfers lost without a rule */
 } faults;
 
 static const char *const action_names[] = {
@@ -70,7 +75,7 @@ struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
     if (copy == NULL)
         abort();
     *copy = *rule;
-    copy->seen = copy->fired = 0;
+    copy->seen = copy->chosen = copy->fired = 0;
     copy->next = NULL;
     if (random_is_unset(&copy->random))
         sim_random_init(&copy->random, 0, copy->label != NULL ? copy->label : point->name,
@@ -109,28 +114,167 @@ static bool matches(const struct sim_fault_rule *rule, const struct sim_fault_su
            ((is(one, source) && is(other, target)) || (is(one, target) && is(other, source)));
 }
 
+static bool is_listed(const struct sim_fault_rule *rule, uint64_t number)
+{
+    size_t i;
+
+    for (i = 0; i < rule->only_count && rule->only[i] <= number; i++)
+        if (rule->only[i] == number)
+            return true;
+    return false;
+}
+
 /* A rule draws its random number only when nothing else keeps it from firing: `skip` and windows
  * are exact. */
 static bool fires(struct sim_fault_rule *rule)
 {
     if (rule->seen++ < rule->skip)
         return false;
-    if (rule->count_max != 0 && rule->fired >= rule->count_max)
+    if (rule->count_max != 0 && rule->chosen >= rule->count_max)
         return false;
     if (rule->probability < 1.0 && !sim_random_chance(&rule->random, rule->probability))
+        return false;
+    rule->chosen++;
+    if (rule->only != NULL && !is_listed(rule, rule->chosen))
         return false;
     rule->fired++;
     return true;
 }
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static char *title_of(const struct sim_fault_record *record)
+{
+    const struct sim_fault_hit *hit = &record->hit;
+    const struct sim_fault_rule *rule = record->rule;
+    char nodes[32] = "", text[512];
+
+    if (record->source != SIM_FAULT_ANY && record->target != SIM_FAULT_ANY)
+        snprintf(nodes, sizeof nodes, " %" PRIu32 "→%" PRIu32, record->source, record->target);
+    else if (record->target != SIM_FAULT_ANY)
+        snprintf(nodes, sizeof nodes, " of node %" PRIu32, record->target);
+    snprintf(text, sizeof text, "%s #%" PRIu64 ": %s%s%s%s%s%s",
+             rule == NULL          ? "lost"
+             : rule->label != NULL ? rule->label
+                                   : sim_fault_action_name(rule->action),
+             record->number, hit->what[0] != '\0' ? hit->what : "transfer", nodes,
+             hit->extent[0] != '\0' ? ", " : "", hit->extent, hit->place[0] != '\0' ? ", " : "",
+             hit->place);
+    assert(record->number > 0);
+    return strdup(text);
+}
+
+/* Into the trace, but not into its digest: a record changes nothing in the run. */
+static void record_trace(const struct sim_fault_record *record)
+{
+    const struct sim_trace_point point = {
+        .kind = SIM_TRACE_INSTANT,
+        .track = SIM_TRACK_FAULT,
+        .node = record->source != SIM_FAULT_ANY ? record->source : record->target,
+        .name = record->title,
+        .time = record->time,
+        .flow = record->hit.flow,
+        .value = record->number,
+    };
+
+    sim_trace_add_number("number", record->number);
+    sim_trace_write(&point);
+}
+
+static void record_add(const struct sim_fault_rule *rule, uint64_t number,
+                       const struct sim_fault_subject *subject)
+{
+    struct sim_fault_record *record = calloc(1, sizeof *record);
+
+    assert(number > 0);
+    if (record == NULL)
+        abort();
+    record->rule = rule;
+    record->number = number;
+    record->candidate = rule != NULL ? rule->seen : number;
+    record->time = sim_now();
+    record->source = subject->source;
+    record->target = subject->target;
+    if (subject->describe != NULL)
+        subject->describe(subject->what, &record->hit);
+    record->title = title_of(record);
+    if (record->title == NULL)
+        abort();
+    *(faults.records_end != NULL ? faults.records_end : &faults.records) = record;
+    faults.records_end = &record->next;
+    if (sim_unlikely(sim_trace_on))
+        record_trace(record);
+}
+
+/* A rule dropped it: the loss has its record. */
+static bool was_dropped(const struct sim_fault_subject *subject)
+{
+    const struct sim_fault_record *record;
+    struct sim_fault_hit hit = {0};
+
+    if (subject->describe != NULL)
+        subject->describe(subject->what, &hit);
+    for (record = faults.records; record != NULL; record = record->next)
+        if (record->rule != NULL && hit.flow != 0 && record->hit.flow == hit.flow &&
+            strcmp(record->hit.extent, hit.extent) == 0 && record->error == NULL)
+            return true;
+    return false;
+}
+
+void sim_fault_lost(const struct sim_fault_subject *subject)
+{
+    if (was_dropped(subject))
+        return;
+    if (++faults.lost <= SIM_FAULT_RECORDS_KEPT)
+        record_add(NULL, faults.lost, subject);
+}
+
+void sim_fault_failed(uint64_t flow, const char *error)
+{
+    struct sim_fault_record *record;
+
+    assert(flow != 0 && error != NULL);
+    for (record = faults.records; record != NULL; record = record->next) {
+        if (record->hit.flow == flow && record->error == NULL) {
+            record->failed = sim_now();
+            record->error = error;
+        }
+    }
+}
+
+void sim_fault_for_each_record(void (*visit)(const struct sim_fault_record *, void *arg), void *arg)
+{
+    const struct sim_fault_record *record;
+
+    for (record = faults.records; record != NULL; record = record->next)
+        visit(record, arg);
+}
+
+static void records_free(void)
+{
+    struct sim_fault_record *record, *next;
+
+    for (record = faults.records; record != NULL; record = next) {
+        next = record->next;
+        free(record->title);
+        free(record);
+    }
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
                                              const struct sim_fault_subject *subject)
 {
     struct sim_fault_rule *rule;
 
-    for (rule = point->rules; rule != NULL; rule = rule->next)
-        if (matches(rule, subject) && fires(rule))
+    for (rule = point->rules; rule != NULL; rule = rule->next) {
+        if (matches(rule, subject) && fires(rule)) {
+            if (rule->fired <= SIM_FAULT_RECORDS_KEPT)
+                record_add(rule, rule->chosen, subject);
             return rule;
+        }
+    }
     return NULL;
 }
 
@@ -139,11 +283,13 @@ void sim_fault_reset(void)
     struct sim_fault_point *point, *next_point;
     struct sim_fault_rule *rule, *next;
 
+    records_free();
     for (point = faults.first; point != NULL; point = next_point) {
         next_point = point->next;
         for (rule = point->rules; rule != NULL; rule = next) {
             next = rule->next;
             free(rule->label);
+            free(rule->only);
             free(rule);
         }
         point->rules = NULL;

@@ -134,6 +134,8 @@ static inline void enter(struct sim_fiber *self)
 {
     sim_core.fiber = self;
     sim_core.local = self->local;
+    sim_core.call = self->call;
+    sim_core.last_call = self->last_call;
 }
 
 /* Blocks the running fiber until its resume event or its timeout has fired. */
@@ -141,12 +143,30 @@ static void block(struct sim_fiber *self)
 {
     struct sim_fiber *next;
 
+    if (sim_unlikely(self->group != NULL))
+        sim_group_suspend(self);
     self->local = sim_core.local;
+    self->call = sim_core.call;
+    self->last_call = sim_core.last_call;
+    sim_core.call = sim_core.last_call = 0;
     sim_core.fiber = NULL;
     next = dispatch();
     if (next != self)
         switch_to(next);
     enter(self);
+}
+
+/* Notes that the running fiber had its turn at this instant: see sim_fiber_woken(). */
+static inline void note_turn(const struct sim_fiber *self)
+{
+    if (sim_engine.turn_time != sim_core.now || sim_engine.turn_index < self->index)
+        sim_engine.turn_index = self->index;
+    sim_engine.turn_time = sim_core.now;
+}
+
+void sim_fiber_block(struct sim_fiber *self)
+{
+    block(self);
 }
 
 static void fiber_entry(struct transfer from)
@@ -156,8 +176,11 @@ static void fiber_entry(struct transfer from)
     arrive(from);
     enter(self);
     self->main(self->arg);
+    note_turn(self);
     self->state = FIBER_ENDED;
+    sim_group_leave(self);
     sim_engine.fibers_live--;
+    sim_core.call = sim_core.last_call = 0;
     sim_core.fiber = NULL;
     switch_to(dispatch());
     __builtin_unreachable();
@@ -177,8 +200,16 @@ static void on_resume(struct sim_event *event)
 {
     struct sim_fiber *fiber = sim_container_of(event, struct sim_fiber, resume.event);
 
-    if (fiber->state != FIBER_ENDED)
-        sim_engine.next = fiber;
+    if (fiber->state == FIBER_ENDED)
+        return;
+    if (sim_unlikely(fiber->group != NULL && fiber->group->parked > 0)) {
+        if (fiber->parked) { /* at a poll that would have begun now */
+            fiber->resume_scheduled = false;
+            return;
+        }
+        sim_group_unpark(fiber->group);
+    }
+    sim_engine.next = fiber;
 }
 
 /* Lines of its stack from where it was left: its frames, and above them what the program keeps. */
@@ -230,6 +261,8 @@ static void on_timeout(struct sim_event *event)
 
     assert(fiber->state == FIBER_WAITING); /* sim_wake and sim_fiber_kill cancel the timer */
     fiber->state = FIBER_RUNNABLE;
+    if (sim_unlikely(fiber->group != NULL))
+        sim_group_unpark(fiber->group);
     sim_engine.next = fiber;
 }
 
@@ -291,6 +324,7 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
     fiber->main = main;
     fiber->arg = arg;
     fiber->local = at;
+    fiber->late_at = SIM_NEVER;
     fiber->name = strdup(name);
     if (fiber->name == NULL)
         sim_panic("fibers: out of memory");
@@ -308,6 +342,7 @@ void sim_fiber_kill(struct sim_fiber *fiber)
         return;
     assert(sim_engine.fibers_live > 0);
     fiber->state = FIBER_ENDED;
+    sim_group_leave(fiber);
     sim_engine.fibers_live--;
     sim_timer_cancel(&fiber->timeout);
     if (sim_engine.next == fiber)
@@ -321,6 +356,7 @@ void sim_fibers_free(void)
     uint32_t i;
 
     for (i = 0; i < sim_engine.fibers_started; i++) {
+        sim_group_leave(sim_engine.fibers[i]);
         free(sim_engine.fibers[i]->name);
         free(sim_engine.fibers[i]);
     }
@@ -428,6 +464,7 @@ void sim_settle_blocking(void)
         }
     }
     sim_prefetch_schedule(&sim_core.fiber->resume, local);
+    note_turn(sim_core.fiber);
     block(sim_core.fiber);
 }
 
@@ -448,26 +485,42 @@ bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct si
     self->since = sim_core.now;
     if (deadline != SIM_NEVER)
         sim_timer_arm(&self->timeout, deadline);
+    note_turn(self);
     block(self);
     self->wait = NULL;
     return self->woken;
 }
 
-bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
+void sim_wait_prepare(void)
+{
+    sim_idle_break();
+    sim_core.fiber->woken = false;
+}
+
+bool sim_wait_prepared(sim_time_t deadline, const struct sim_wait *wait)
 {
     struct sim_fiber *self = sim_core.fiber;
+    sim_time_t began;
     bool woken;
 
     assert(self != NULL);
-    sim_idle_break();
-    /* The caller checked its condition before: a wake-up during sim_settle() ends the wait. */
-    self->woken = false;
     sim_settle();
     if (self->woken || deadline <= sim_core.now)
         return self->woken;
+    began = sim_core.local;
     woken = sim_fiber_wait(self, deadline, wait);
     sim_core.local = sim_core.now;
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_call_waited(wait->text, began);
     return woken;
+}
+
+bool sim_wait_until(sim_time_t deadline, const struct sim_wait *wait)
+{
+    assert(sim_core.fiber != NULL);
+    /* The caller checked its condition before: a wake-up during sim_settle() ends the wait. */
+    sim_wait_prepare();
+    return sim_wait_prepared(deadline, wait);
 }
 
 static void wake(struct sim_fiber *fiber)
@@ -476,7 +529,14 @@ static void wake(struct sim_fiber *fiber)
     fiber->woken = true;
     if (fiber->state != FIBER_WAITING)
         return;
+    if (sim_unlikely(fiber->group != NULL)) {
+        sim_group_unpark(fiber->group);
+        if (fiber->state != FIBER_WAITING) /* it was parked itself */
+            return;
+    }
     fiber->state = FIBER_RUNNABLE;
+    if (fiber->parked)
+        sim_fiber_woken(fiber);
     sim_timer_cancel(&fiber->timeout);
     /* In a handler, with nothing else due now, its resume event would be the very next one. */
     if (sim_core.fiber == NULL && sim_engine.next == NULL && sim_core.horizon > sim_core.now)

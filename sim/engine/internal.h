@@ -23,9 +23,17 @@ struct poll_history {
         awake; /* polls before it may be parked again: sim_wake may have been for something else */
     uint8_t learned_next;
     uint16_t held; /* sim_hold: it must not be parked */
+    uint16_t locks; /* that the fiber has */
+    bool idle; /* the last poll repeated the cycle, and there was no break since */
+    uint32_t alone; /* polls since another fiber of the group acted */
+    uint32_t unheld; /* polls since time passed while the fiber had a lock, or was held */
+    uint64_t acts; /* of its group, as the last poll saw it */
+    uint64_t mark; /* of the next poll, see sim_poll_mark() */
+    sim_time_t locked_at;
     struct polled {
         const void *what;
         bool (*ready)(const void *what);
+        uint32_t *count; /* counts the empty polls, see sim_poll_count(); or NULL */
     } polled[POLL_CYCLE_MAX]; /* what the last polls polled */
     uint64_t signature[POLL_CYCLE_MAX]; /* of the last polls, a ring */
     sim_time_t distance[POLL_CYCLE_MAX]; /* from the start of the poll before */
@@ -33,6 +41,13 @@ struct poll_history {
 };
 
 enum fiber_state { FIBER_RUNNABLE, FIBER_WAITING, FIBER_ENDED };
+
+/* Fibers that share memory, see group.c. */
+struct sim_group {
+    struct sim_fiber *first;
+    uint32_t parked; /* how many of them are */
+    uint64_t acts; /* how often one of them stopped after it may have changed memory */
+};
 
 /* In lines: the first two are what a switch and a wake-up touch. */
 struct sim_fiber {
@@ -46,8 +61,16 @@ struct sim_fiber {
     bool parked; /* waits in a cycle of polls: sim_notify evaluates them first */
     uint8_t prefetch_next;
     uint32_t index; /* in order of creation */
+    uintptr_t call, last_call; /* see sim_call_begin() */
+    struct sim_group *group; /* NULL: it shares memory with no other fiber */
+    struct sim_fiber *sibling; /* the next one of the group */
+    bool polling; /* is suspended in sim_poll */
+    bool catching_up; /* repeats polls that were over before this instant; only in a group */
+    bool unparked; /* was parked since it was suspended */
+    bool resume_scheduled; /* while parked: its resume event is still in the queue */
     struct sim_timer timeout __attribute__((aligned(64)));
     struct poll_history polls;
+    sim_time_t late_at; /* it was parked, and woken after its turn at this instant; or SIM_NEVER */
     /* Lines: where they begin, and in the low bits how many. */
     uintptr_t prefetch[SIM_FIBER_PREFETCHES] __attribute__((aligned(64)));
     void (*main)(void *arg);
@@ -82,6 +105,10 @@ struct engine {
     uint32_t fibers_live;
     uint32_t *due; /* see due.c; room for all fibers */
     uint32_t due_count;
+    /* The last instant at which fibers had their turns, and the last of them in order of creation.
+     */
+    sim_time_t turn_time;
+    uint32_t turn_index;
 };
 extern struct engine sim_engine;
 
@@ -107,6 +134,19 @@ void sim_due_add(const struct sim_fiber *fiber);
 /* The next of those; NULL: none is left. */
 struct sim_fiber *sim_due_take(void);
 
+/*
+ * A parked fiber is woken. Fibers with a higher number may have had their turns at this instant
+ * before that. Then the fiber has had its own, in which what wakes it now had not happened.
+ */
+static inline void sim_fiber_woken(struct sim_fiber *fiber)
+{
+    uint32_t turn = sim_engine.turn_time == sim_core.now ? sim_engine.turn_index : 0;
+
+    if (sim_core.fiber != NULL && sim_core.fiber->index > turn)
+        turn = sim_core.fiber->index;
+    fiber->late_at = turn > fiber->index ? sim_core.now : SIM_NEVER;
+}
+
 void sim_fibers_init(void); /* after sim_stacks_init */
 /* From sim_run's stack: runs fibers and events until the run is over. */
 void sim_fibers_run(void);
@@ -118,6 +158,34 @@ void sim_fibers_free(void);
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait);
 /* Whether one of the polls in whose cycle the fiber is parked would notice something now. */
 bool sim_parked_ready(const struct sim_fiber *fiber);
+/* Whether the fiber idles in a cycle that is certain, and every queue of it is known to be empty.
+ */
+bool sim_poll_may_park(struct sim_fiber *fiber);
+
+/* ---- group.c --------------------------------------------------------------------------------- */
+
+/*
+ * Parks the other fibers of the running fiber's group that poll; the rest of them wait. False: one
+ * of them will run soon, or polls and may not be parked.
+ */
+bool sim_group_park(struct sim_fiber *self);
+/* A fiber of the group is about to run: those that are parked catch up first. */
+void sim_group_unpark(struct sim_group *group);
+/* The fiber has repeated its polls up to this instant. It goes on when its turn comes. */
+void sim_group_caught_up(struct sim_fiber *self);
+void sim_group_leave(struct sim_fiber *fiber); /* it has ended, or was killed */
+/* The running fiber is about to be suspended. */
+static inline void sim_group_suspend(struct sim_fiber *self)
+{
+    self->catching_up = false;
+    if (!self->polls.idle)
+        self->group->acts++;
+}
+/* For sim_group_caught_up(): suspends the running fiber until its resume event. */
+void sim_fiber_block(struct sim_fiber *self);
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
 /* After STEPS_PER_CHECK polls in place: false when the run must end, and the fiber block. */
 void sim_check_polls(void);
 

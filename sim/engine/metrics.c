@@ -128,7 +128,12 @@ double sim_histogram_mean(const struct sim_histogram *histogram)
     return histogram->count == 0 ? 0.0 : (double)histogram->sum / (double)histogram->count;
 }
 
-/* ---- registry -------------------------------------------------------------------------------- */
+/* ---- registry ----------------------------------------------------------------------------------
+ *
+ * A metric is its own node in a table of chains. The engine depends on the C library only, so it
+ * does not use GLib's table, which would also copy the part of a path before each look-up.
+ * Recording does not look anything up.
+ */
 
 #define CHAINS 1024u
 
@@ -186,10 +191,10 @@ static struct sim_metric *find_or_create(const char *name, enum sim_metric_unit 
     *chain = node;
     metric = &node->metric;
     metric->name = memcpy(allocate(length + 1), name, length);
-    assert(type == METRIC_COUNTER || type == METRIC_GAUGE || type == METRIC_HISTOGRAM);
+    assert(type == SIM_METRIC_COUNTER || type == SIM_METRIC_GAUGE || type == SIM_METRIC_HISTOGRAM);
     metric->unit = unit;
     metric->type = type;
-    if (type == METRIC_HISTOGRAM)
+    if (type == SIM_METRIC_HISTOGRAM)
         metric->histogram = allocate(sizeof *metric->histogram);
     if (metrics.last != NULL)
         metrics.last->next = metric;
@@ -201,17 +206,17 @@ static struct sim_metric *find_or_create(const char *name, enum sim_metric_unit 
 
 struct sim_metric *sim_metric_counter(const char *name, enum sim_metric_unit unit)
 {
-    return find_or_create(name, unit, METRIC_COUNTER);
+    return find_or_create(name, unit, SIM_METRIC_COUNTER);
 }
 
 struct sim_metric *sim_metric_gauge(const char *name, enum sim_metric_unit unit)
 {
-    return find_or_create(name, unit, METRIC_GAUGE);
+    return find_or_create(name, unit, SIM_METRIC_GAUGE);
 }
 
 struct sim_metric *sim_metric_histogram(const char *name, enum sim_metric_unit unit)
 {
-    return find_or_create(name, unit, METRIC_HISTOGRAM);
+    return find_or_create(name, unit, SIM_METRIC_HISTOGRAM);
 }
 
 struct sim_metric *sim_metric_find(const char *name)
@@ -258,8 +263,8 @@ bool sim_metric_value(const char *path, double *value, enum sim_metric_unit *uni
     const struct sim_metric *metric = sim_metric_find(path);
     const char *field = strrchr(path, '.');
 
-    if (metric != NULL && metric->type != METRIC_HISTOGRAM) {
-        *value = metric->type == METRIC_COUNTER ? (double)metric->counter : metric->gauge;
+    if (metric != NULL && metric->type != SIM_METRIC_HISTOGRAM) {
+        *value = metric->type == SIM_METRIC_COUNTER ? (double)metric->counter : metric->gauge;
         if (unit != NULL)
             *unit = metric->unit;
         return true;
@@ -268,11 +273,11 @@ bool sim_metric_value(const char *path, double *value, enum sim_metric_unit *uni
         return false;
     metric = find(path, (size_t)(field - path));
     field++;
-    if (metric == NULL || metric->type != METRIC_HISTOGRAM ||
+    if (metric == NULL || metric->type != SIM_METRIC_HISTOGRAM ||
         !histogram_field(metric->histogram, field, value))
         return false;
     if (unit != NULL)
-        *unit = strcmp(field, "count") == 0 ? METRIC_COUNT : metric->unit;
+        *unit = strcmp(field, "count") == 0 ? SIM_METRIC_COUNT : metric->unit;
     return true;
 }
 
@@ -282,7 +287,7 @@ void sim_metrics_reset(void)
 
     for (metric = metrics.first; metric != NULL; metric = next) {
         next = metric->next;
-        if (metric->type == METRIC_HISTOGRAM)
+        if (metric->type == SIM_METRIC_HISTOGRAM)
             free(metric->histogram);
         free(metric->name);
         free(sim_container_of(metric, struct node, metric));

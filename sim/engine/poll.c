@@ -33,6 +33,7 @@ void sim_idle_break(void)
     if (sim_core.fiber != NULL) {
         sim_core.fiber->polls.count = 0;
         sim_core.fiber->polls.parked_cycle = 0;
+        sim_core.fiber->polls.idle = false;
         if (sim_unlikely(sim_core.local < sim_core.now))
             sim_core.local = sim_core.now;
     }
@@ -43,12 +44,25 @@ bool sim_idling(void)
     return sim_core.fiber != NULL && sim_core.fiber->polls.count != 0;
 }
 
+/* What happened at this instant came after the fiber's turn, see sim_fiber_woken(). */
+static inline bool is_late(const struct sim_fiber *self)
+{
+    return sim_unlikely(self->late_at == sim_core.local);
+}
+
+bool sim_is_current(void)
+{
+    if (sim_core.fiber == NULL)
+        return true;
+    sim_settle();
+    if (sim_unlikely(sim_core.fiber->catching_up) && sim_core.local >= sim_core.now)
+        sim_group_caught_up(sim_core.fiber);
+    return sim_core.local >= sim_core.now && !is_late(sim_core.fiber);
+}
+
 bool sim_catching_up(void)
 {
-    if (!sim_idling())
-        return false;
-    sim_settle();
-    return sim_core.local < sim_core.now;
+    return sim_idling() && !sim_is_current();
 }
 
 void sim_hold(void)
@@ -61,6 +75,39 @@ void sim_release(void)
 {
     if (sim_core.fiber != NULL)
         sim_core.fiber->polls.held--;
+}
+
+void sim_lock_begin(void)
+{
+    struct poll_history *polls = &sim_core.fiber->polls;
+
+    assert(sim_core.fiber != NULL);
+    if (polls->locks++ == 0)
+        polls->locked_at = sim_core.now;
+}
+
+void sim_lock_end(void)
+{
+    struct poll_history *polls = &sim_core.fiber->polls;
+
+    assert(sim_core.fiber != NULL && polls->locks > 0);
+    if (--polls->locks == 0 && sim_core.now != polls->locked_at)
+        polls->unheld = 0;
+}
+
+void sim_poll_mark(uint32_t id)
+{
+    if (sim_core.fiber != NULL)
+        sim_core.fiber->polls.mark = sim_mix(sim_core.fiber->polls.mark + id);
+}
+
+void sim_poll_count(uint32_t *counter)
+{
+    struct poll_history *polls = &sim_core.fiber->polls;
+
+    ++*counter;
+    if (polls->count != 0)
+        polls->polled[(polls->count - 1) % POLL_CYCLE_MAX].count = counter;
 }
 
 uint32_t sim_new_ids(uint32_t count)
@@ -98,10 +145,10 @@ static void unlearn(struct poll_history *polls, uint64_t cycle)
 
 /* Odd multipliers far apart: different polls give different numbers. Never 0. */
 static inline uint64_t signature_of(const struct sim_wait *wait, sim_time_t cost,
-                                    sim_time_t distance)
+                                    sim_time_t distance, uint64_t mark)
 {
     uint64_t sum = wait->id * 0x9e3779b97f4a7c15ull + distance * 0xd1342543de82ef95ull +
-                   cost * 0xaf251af3b0f025b5ull;
+                   cost * 0xaf251af3b0f025b5ull + mark;
 
     return sum + (sum == 0);
 }
@@ -132,18 +179,24 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
 {
     uint32_t at = polls->count++ % POLL_CYCLE_MAX;
     sim_time_t distance = start - polls->start;
-    uint64_t signature;
+    uint64_t signature, mark;
 
-    polls->polled[at] = (struct polled){wait->what, ready};
+    polls->polled[at].what = wait->what;
+    polls->polled[at].ready = ready;
     polls->start = start;
     polls->quiet++;
     polls->awake -= polls->awake > 0;
+    polls->alone++;
+    polls->unheld = polls->held > 0 ? 0 : polls->unheld + 1;
+    mark = polls->mark;
+    polls->mark = 0;
     if (polls->count == 1) { /* its distance means nothing: equal to no other */
         polls->signature[at] = 0;
         polls->length = polls->repeats = 0;
+        polls->polled[at].count = NULL;
         return;
     }
-    signature = signature_of(wait, cost, distance);
+    signature = signature_of(wait, cost, distance, mark);
     if (polls->length != 0 &&
         sim_likely(polls->signature[(at - polls->length) % POLL_CYCLE_MAX] == signature)) {
         polls->repeats++;
@@ -156,6 +209,11 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     }
     polls->signature[at] = signature;
     polls->distance[at] = distance;
+    polls->idle = polls->length != 0 && polls->repeats >= polls->length;
+    /* A poll that repeats an earlier one counts what that one counted. (length 16: the same place)
+     */
+    polls->polled[at].count =
+        polls->length != 0 ? polls->polled[(at - polls->length) % POLL_CYCLE_MAX].count : NULL;
 }
 
 /* The fiber's cycle in any rotation. */
@@ -183,15 +241,17 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
     return sum;
 }
 
-/* Whether the fiber idles in a cycle that is certain, and every queue of it is known to be empty.
- */
-static bool may_park(struct poll_history *polls)
+bool sim_poll_may_park(struct sim_fiber *fiber)
 {
+    struct poll_history *polls = &fiber->polls;
     uint32_t length = polls->length;
     uint64_t cycle;
 
-    if (length == 0 || polls->repeats < length || polls->quiet < length || polls->awake > 0 ||
-        polls->held > 0 || sim_engine.options.no_parking)
+    if (!polls->idle || polls->quiet < length || polls->awake > 0 || polls->held > 0 ||
+        sim_engine.options.no_parking)
+        return false;
+    /* It has read at each place of its cycle what others of its group wrote. */
+    if (fiber->group != NULL && (polls->acts != fiber->group->acts || polls->alone < length))
         return false;
     cycle = cycle_of(polls, length);
     if (!learned(polls, cycle)) {
@@ -218,20 +278,83 @@ bool sim_parked_ready(const struct sim_fiber *fiber)
     return false;
 }
 
-/* Sleeps until woken; the local clock then shows the start of the last repetition of this poll. */
+/*
+ * The fiber was parked in the poll that began last. The local clock is set to the beginning of the
+ * last repetition of this poll before the present instant. Not at this instant: what the program
+ * does before that repetition may depend on what happens now.
+ */
+static void repeat(struct sim_fiber *self, const struct sim_wait *wait)
+{
+    struct poll_history *polls = &self->polls;
+    sim_time_t start = polls->start, period = period_of(polls, polls->length), times = 0;
+    uint32_t i;
+
+    self->unparked = false;
+    if (sim_core.now <= start)
+        return; /* it begins now, or later */
+    if (period > 0)
+        times = (sim_core.now - start - 1) / period;
+    sim_core.local = period > 0 ? start + times * period : sim_core.now;
+    polls->start = sim_core.local;
+    for (i = 1; i <= polls->length; i++) {
+        uint32_t *count = polls->polled[(polls->count - i) % POLL_CYCLE_MAX].count;
+
+        if (sim_unlikely(count != NULL))
+            *count += (uint32_t)times;
+    }
+    if (sim_unlikely(sim_trace_on) && times > 0)
+        sim_trace_call_parked(wait->text, start, period);
+}
+
+/* Sleeps until woken, then see repeat(). */
 static void park(struct sim_fiber *self, const struct sim_wait *wait)
 {
-    sim_time_t start = sim_core.local, period = period_of(&self->polls, self->polls.length);
-
     assert(!self->parked && self->polls.length != 0);
     self->parked = true;
+    self->resume_scheduled = false;
     sim_fiber_wait(self, SIM_NEVER, wait);
     self->parked = false;
-    if (period > 0)
-        sim_core.local = start + (sim_core.now - start) / period * period;
-    else
-        sim_core.local = sim_core.now;
-    self->polls.start = sim_core.local;
+    repeat(self, wait);
+}
+
+/* What sim_poll() does besides for a fiber of a group, before it polls: it has been parked while it
+ * was suspended, or it catches up with the world in this poll. Returns the poll's end. */
+static sim_noinline sim_time_t continue_in_group(struct sim_fiber *self,
+                                                 const struct sim_wait *wait, sim_time_t cost)
+{
+    if (self->unparked)
+        repeat(self, wait);
+    if (self->catching_up && sim_core.local + cost >= sim_core.now)
+        sim_group_caught_up(self);
+    return sim_core.local + cost;
+}
+
+static bool may_park(struct sim_fiber *self)
+{
+    return sim_poll_may_park(self) && (self->group == NULL || sim_group_park(self));
+}
+
+/*
+ * A poll by a fiber that has a lock. Others may want the lock, so the poll does not wait: it looks
+ * once, and takes its time. Otherwise two threads that poll would disturb each other for ever.
+ */
+#define LOCKED_MAX (10 * SIM_US) /* how far a fiber that has a lock may get ahead of the world */
+
+static sim_noinline bool poll_locked(struct sim_fiber *self, const struct sim_wait *wait,
+                                     bool (*ready)(const void *what), sim_time_t cost)
+{
+    if (sim_unlikely(sim_core.local > sim_core.now + LOCKED_MAX))
+        sim_settle();
+    if (sim_core.local >= sim_core.now && !is_late(self) && ready(wait->what)) {
+        sim_idle_break();
+        return true;
+    }
+    if (sim_core.local < sim_core.now || is_late(self))
+        self->polls.quiet = 0; /* nobody looked */
+    if (sim_unlikely(++sim_engine.polls >= sim_engine.alarm_polls))
+        sim_check_polls();
+    sim_core.local += cost;
+    return false;
 }
 
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost)
@@ -241,31 +364,46 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     sim_time_t end;
 
     assert(self != NULL && wait != NULL && ready != NULL);
+    record(polls, wait, ready, cost, sim_core.local);
+    if (sim_unlikely(polls->locks > 0))
+        return poll_locked(self, wait, ready, cost);
+    self->polling = true;
     if (sim_core.local > sim_core.now)
         sim_settle();
-    record(polls, wait, ready, cost, sim_core.local);
     end = sim_core.local + cost;
+    if (sim_unlikely(self->group != NULL)) {
+        if (polls->acts != self->group->acts)
+            polls->alone = 0;
+        polls->acts = self->group->acts;
+        end = continue_in_group(self, wait, cost);
+    }
     if (sim_core.local == sim_core.now && !ready(wait->what)) {
-        if (may_park(polls)) {
+        if (may_park(self)) {
             park(self, wait);
-            end = sim_core.local + cost;
-        } else if (end <= sim_core.horizon || cost == 0) { /* nothing can happen in the window */
+            end = self->group != NULL ? continue_in_group(self, wait, cost) : sim_core.local + cost;
+        } else if (end < sim_core.horizon || cost == 0) { /* nothing can happen up to its end */
             if (sim_unlikely(++sim_engine.polls >= sim_engine.alarm_polls))
                 sim_check_polls();
             sim_core.local = end;
+            self->polling = false;
             return false;
         }
     }
     if (sim_core.local < sim_core.now && end <= sim_core.now)
         polls->quiet = 0; /* it was over before anybody looked */
     while (sim_core.local >= sim_core.now || end > sim_core.now) {
+        self->late_at = SIM_NEVER;
         if (ready(wait->what)) {
             sim_core.local = sim_core.now;
+            self->polling = false;
             sim_idle_break();
             return true;
         }
         sim_fiber_wait(self, end, wait);
+        if (sim_unlikely(self->group != NULL))
+            end = continue_in_group(self, wait, cost);
     }
     sim_core.local = end;
+    self->polling = false;
     return false;
 }

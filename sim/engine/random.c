@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/random.h"
+#include "engine/real.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Golden-ratio increment of splitmix64: successive states are far apart after sim_mix(). */
@@ -21,7 +21,7 @@ void sim_random_init(struct sim_random *random, uint64_t seed, const char *name,
 double sim_random_exponential(struct sim_random *random, double mean)
 {
     /* 1 - u lies in (0, 1]: the logarithm is always finite. */
-    return -mean * log(1.0 - sim_random_unit(random));
+    return -mean * sim_log(1.0 - sim_random_unit(random));
 }
 
 uint64_t sim_hash_bytes(const void *bytes, uint64_t length, uint64_t seed)

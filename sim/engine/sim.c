@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "engine/fault.h"
+#include "engine/finding.h"
 #include "engine/ledger.h"
 #include "engine/metrics.h"
+#include "engine/trace.h"
 #include "internal.h"
 
 #define STEPS_PER_CHECK (1u << 16)
@@ -30,8 +32,10 @@ void sim_panic(const char *text)
 static void reset(void)
 {
     sim_fault_reset();
+    sim_finding_reset();
     sim_ledger_reset();
     sim_metrics_reset();
+    sim_digest_reset();
     memset(&sim_core, 0, sizeof sim_core);
     memset(&sim_engine, 0, sizeof sim_engine);
 }

@@ -23,10 +23,10 @@
 #include <string.h>
 
 #include "perfetto_trace.pb-c.h"
+#include "trace_annotate.h"
 #include "trace_internal.h"
 
 #define SEQUENCE 1 /* of the only writer; those of several have their process ids */
-#define VALUE_IID 1 /* the interned name "value" of arguments */
 #define NAME_BYTES 256 /* of a track; longer ones are cut */
 #define PROCESS_BYTES 64 /* the same of a process */
 
@@ -48,8 +48,9 @@ struct name {
 
 const struct sim_trace_group sim_trace_nodes = {"node", 1, false};
 static const struct sim_trace_group faults_group = {"faults", 0, false};
-static const struct sim_trace_track rank_track = {"rank", &sim_trace_nodes, true};
-static const struct sim_trace_track fault_track = {"node", &faults_group, true};
+static const struct sim_trace_track rank_track = {"rank", &sim_trace_nodes, true,
+                                                  sim_trace_show_rank};
+static const struct sim_trace_track fault_track = {"node", &faults_group, true, NULL};
 
 static const struct sim_trace_track *kinds[SIM_TRACKS_MAX] = {
     [SIM_TRACK_RANK] = &rank_track,
@@ -90,16 +91,6 @@ static struct {
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-static size_t put_varint(uint8_t *at, size_t value)
-{
-    size_t length = 0;
-
-    for (; value >= 0x80; value >>= 7)
-        at[length++] = (uint8_t)(value | 0x80);
-    at[length++] = (uint8_t)value;
-    return length;
-}
-
 /* A packet of a trace is field 1 of the message Trace: the file is the concatenation. */
 static void put_packet(packet_t *packet)
 {
@@ -112,7 +103,7 @@ static void put_packet(packet_t *packet)
     assert(bytes > 0);
     at = sim_trace_file_reserve(&writer.file, bytes + 11);
     at[0] = 1 << 3 | 2;
-    head += put_varint(at + 1, bytes);
+    head += sim_trace_put_varint(at + 1, bytes);
     writer.file.used += head + perfetto__protos__trace_packet__pack(packet, at + head);
 }
 
@@ -136,7 +127,7 @@ static void put_start(void)
     Perfetto__Protos__DebugAnnotationName *values[] = {&value};
 
     value.has_iid = 1;
-    value.iid = VALUE_IID;
+    value.iid = SIM_TRACE_VALUE_IID;
     value.name = value_name;
     interned.n_debug_annotation_names = 1;
     interned.debug_annotation_names = values;
@@ -188,8 +179,9 @@ static uint64_t intern(const char *text)
     return *iid;
 }
 
-/* Writes an event that has a name, and the name itself where it is the first. */
-static void put_named_event(event_t *event, sim_time_t time, const char *text)
+/* Writes an event that has a name, and the names themselves where they are the first. */
+static void put_named_event(event_t *event, sim_time_t time, const char *text,
+                            struct sim_trace_annotations *arguments)
 {
     Perfetto__Protos__InternedData interned = PERFETTO__PROTOS__INTERNED_DATA__INIT;
     Perfetto__Protos__EventName entry = PERFETTO__PROTOS__EVENT_NAME__INIT;
@@ -206,7 +198,9 @@ static void put_named_event(event_t *event, sim_time_t time, const char *text)
         interned.n_event_names = 1;
         interned.event_names = entries;
     }
-    put_event(event, time, name->written ? NULL : &interned);
+    interned.n_debug_annotation_names = arguments->name_count;
+    interned.debug_annotation_names = arguments->names;
+    put_event(event, time, name->written && arguments->name_count == 0 ? NULL : &interned);
     name->written = true;
 }
 
@@ -369,25 +363,23 @@ static uint32_t instant_lane(struct sim_trace_lanes *lanes, sim_time_t time)
     return sim_trace_lanes_find(lanes, time);
 }
 
-static void write_event(struct track *track, const struct sim_trace_point *point)
+static void write_event(struct track *track, const struct sim_trace_point *point,
+                        const struct sim_trace_argument *arguments, size_t number)
 {
     bool slice = point->kind == SIM_TRACE_SLICE;
     uint32_t index = slice ? sim_trace_lanes_find(&track->lanes, point->time)
                            : instant_lane(&track->lanes, point->time);
     struct sim_trace_lane *lane = &track->lanes.lane[index];
     event_t event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
-    Perfetto__Protos__DebugAnnotation value = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
-    Perfetto__Protos__DebugAnnotation *values[] = {&value};
+    struct sim_trace_annotations annotations;
     uint64_t flow = point->flow;
 
     if (lane->uuid == 0)
         lane->uuid = describe_track(track, index, false);
     if (lane->open && lane->end <= point->time)
         end_slice(lane);
-    value.has_name_iid = 1;
-    value.name_iid = VALUE_IID;
-    value.has_uint_value = 1;
-    value.uint_value = point->value;
+    sim_trace_annotate(&annotations, arguments, number);
+    event.n_debug_annotations = annotations.count;
     event.has_type = 1;
     event.type = slice ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
                        : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT;
@@ -395,9 +387,8 @@ static void write_event(struct track *track, const struct sim_trace_point *point
     event.track_uuid = lane->uuid;
     event.n_flow_ids = flow != 0;
     event.flow_ids = &flow;
-    event.n_debug_annotations = 1;
-    event.debug_annotations = values;
-    put_named_event(&event, point->time, point->name);
+    event.debug_annotations = annotations.annotations;
+    put_named_event(&event, point->time, point->name, &annotations);
     lane->last = point->time;
     if (slice) {
         lane->open = true;
@@ -425,20 +416,29 @@ static void write_counter(struct track *track, const struct sim_trace_point *poi
     put_event(&event, point->time, NULL);
 }
 
-void sim_trace_write(const struct sim_trace_point *point)
+void sim_trace_write_arguments(const struct sim_trace_point *point, bool has_value,
+                               const struct sim_trace_argument *arguments, size_t number)
 {
+    struct sim_trace_argument all[SIM_TRACE_ARGUMENTS_MAX];
     struct track *track;
 
     if (!sim_trace_on)
         return;
     sim_core.outside++;
     track = find_track(point);
+    number = sim_trace_arguments(point, kinds[point->track], has_value, arguments, number, all);
     if (point->kind == SIM_TRACE_COUNTER)
         write_counter(track, point);
     else
-        write_event(track, point);
+        write_event(track, point, all, number);
     writer.points++;
     sim_core.outside--;
+}
+
+void sim_trace_write(const struct sim_trace_point *point)
+{
+    if (sim_trace_on && !sim_trace_call_takes(point))
+        sim_trace_write_arguments(point, true, NULL, 0);
 }
 
 uint64_t sim_trace_points_written(void)
@@ -554,6 +554,7 @@ static void free_tables(void)
     sim_trace_map_free(&writer.track_of);
     sim_trace_map_free(&writer.iids);
     sim_trace_map_free(&writer.rank_name_of);
+    sim_trace_annotations_reset();
 }
 
 void sim_trace_flush(sim_time_t now)
@@ -580,9 +581,11 @@ bool sim_trace_close(char **error)
 
     if (!sim_trace_on)
         return true;
+    sim_trace_calls_end();
     end_slices(SIM_NEVER);
     sim_trace_on = false;
     free_tables();
+    sim_trace_calls_free();
     path = strdup(writer.file.path);
     failure = sim_trace_file_close(&writer.file);
     if (failure != 0)

@@ -74,3 +74,13 @@ int sim_trace_file_forget(struct sim_trace_file *file)
     *file = (struct sim_trace_file){.fd = -1};
     return error;
 }
+
+size_t sim_trace_put_varint(uint8_t *at, size_t value)
+{
+    size_t length = 0;
+
+    for (; value >= 0x80; value >>= 7)
+        at[length++] = (uint8_t)(value | 0x80);
+    at[length++] = (uint8_t)value;
+    return length;
+}

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "engine/sim.h"
+#include "engine/trace.h"
 
 /* ---- map: two words to one ------------------------------------------------------------------- */
 
@@ -25,6 +26,27 @@ void sim_trace_map_free(struct sim_trace_map *map);
 
 /* An array of `count` elements of `size` bytes, grown by doubling; new elements are zero. */
 void *sim_trace_grow(void *array, size_t count, size_t size);
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/*
+ * Writes the arguments of a point, at most SIM_TRACE_ARGUMENTS_MAX: its value, as its kind shows
+ * it, those that were added, then the given ones. Returns their number. Forgets the added ones.
+ */
+#define SIM_TRACE_ARGUMENTS_MAX 16
+size_t sim_trace_arguments(const struct sim_trace_point *point, const struct sim_trace_track *kind,
+                           bool has_value, const struct sim_trace_argument *given, size_t number,
+                           struct sim_trace_argument *arguments);
+/* Of the tracks of ranks. */
+size_t sim_trace_show_rank(const struct sim_trace_point *point,
+                           struct sim_trace_argument *arguments);
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* Whether the call in progress takes the point for its own slice, which is written at its end. */
+bool sim_trace_call_takes(const struct sim_trace_point *point);
+void sim_trace_calls_end(void); /* writes what is not yet written */
+void sim_trace_calls_free(void);
 
 /* ---- lanes: overlapping slices side by side -------------------------------------------------- */
 
@@ -65,6 +87,7 @@ struct sim_trace_file {
 bool sim_trace_file_open(struct sim_trace_file *file, const char *path); /* false: errno */
 uint8_t *sim_trace_file_reserve(struct sim_trace_file *file,
                                 size_t bytes); /* the caller adds what it wrote to `used` */
+size_t sim_trace_put_varint(uint8_t *at, size_t value); /* up to 10 bytes; returns how many */
 void sim_trace_file_flush(struct sim_trace_file *file);
 int sim_trace_file_close(struct sim_trace_file *file); /* 0, or errno of the first failure; frees */
 int sim_trace_file_forget(

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A hash table from two words to one, for the writer of traces, which looks up several keys for
+ * each point. It uses open addressing: an entry is in the table itself, so a look-up touches one
+ * cache line and an insertion allocates nothing. The tables of GLib and uthash have a node or a
+ * boxed key for each entry.
+ */
 #include "trace_internal.h"
 
 #include <assert.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "engine/sim.h"
+#include "engine/trace.h"
 
 #define LOG_MAX 64
 
@@ -183,7 +184,7 @@ static void a_new_simulation_starts_from_nothing(void **state)
     sim_event_schedule(&left.timer.event, 20);
     teardown(state);
     setup(state);
-    assert_true(sim_now() == 0 && sim_core.events_fired == 0 && sim_core.digest == 0);
+    assert_true(sim_now() == 0 && sim_core.events_fired == 0 && sim_digest() == 0);
     assert_int_equal(sim_run(), SIM_DONE);
     assert_int_equal(fired_count, 0);
 }

@@ -179,6 +179,72 @@ static void a_parked_fiber_is_a_deadlock_when_nobody_wakes_it(void **state)
     sim_fini();
 }
 
+/* ---- memory that changes at the end of a poll ------------------------------------------------ */
+
+static bool flag, other_flag;
+static sim_time_t flag_seen;
+static uint32_t empty_polls;
+
+static void set_flag(struct sim_event *event)
+{
+    flag = true;
+    sim_wake(poller);
+}
+
+/* Something else happens at the same time. */
+static void set_other_flag(struct sim_event *event)
+{
+    other_flag = true;
+}
+
+/* Two polls of 100 each; the flag is read after the second one. */
+static void poll_until_flag(void *arg)
+{
+    static const struct sim_wait first = {.text = "queue", .what = &full, .id = 1},
+                                 second = {.text = "queue", .what = &full, .id = 2};
+
+    do {
+        sim_poll(&first, is_full, 100);
+        sim_poll_count(&empty_polls);
+        sim_poll(&second, is_full, 100);
+    } while (sim_behind() || !flag);
+    flag_seen = sim_local_time();
+}
+
+static void run_until_flag(sim_time_t at, bool no_parking)
+{
+    const struct sim_options options = {.seed = 1, .no_parking = no_parking};
+    struct sim_event flag_event = {set_flag}, other_event = {set_other_flag};
+
+    full = flag = other_flag = false;
+    empty_polls = 0;
+    sim_init(&options);
+    poller = sim_fiber_start(poll_until_flag, NULL, "poller", 0);
+    sim_event_schedule(&other_event, at);
+    sim_event_schedule(&flag_event, at);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_true(other_flag);
+    sim_fini();
+}
+
+/* A pass ends at each multiple of 200. What happens then belongs to that pass. */
+static void memory_changes_at_the_end_of_a_poll(void **state)
+{
+    sim_time_t at, seen;
+    uint32_t counted;
+
+    for (at = 9980; at <= 10220; at += 10) {
+        run_until_flag(at, true);
+        seen = flag_seen;
+        counted = empty_polls;
+        assert_int_equal(seen, (at + 199) / 200 * 200);
+        run_until_flag(at, false);
+        assert_int_equal(flag_seen, seen);
+        assert_int_equal(empty_polls, counted);
+        assert_int_equal(counted, seen / 200);
+    }
+}
+
 /* ---- random programs ------------------------------------------------------------------------- */
 
 #define FIBERS 4
@@ -353,6 +419,7 @@ int main(void)
         cmocka_unit_test(idle_polls_cost_nothing),
         cmocka_unit_test(a_holder_is_parked_elsewhere),
         cmocka_unit_test(a_parked_fiber_is_a_deadlock_when_nobody_wakes_it),
+        cmocka_unit_test(memory_changes_at_the_end_of_a_poll),
         cmocka_unit_test(parking_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,8 +84,9 @@ class Checker:
         stack = self.stacks[event.track_uuid]
         if event.type in (BEGIN, INSTANT):
             require(event.name_iid in self.event_names[sequence], f"name {event.name_iid} not interned before")
-            require(len(event.debug_annotations) == 1, "an event without value")
-            require(self.argument_names[sequence].get(event.debug_annotations[0].name_iid) == "value", "argument's name")
+            require(event.debug_annotations, "an event without arguments")
+            for argument in event.debug_annotations:
+                require(argument.name_iid in self.argument_names[sequence], f"argument {argument.name_iid} not interned before")
         if event.type == BEGIN:
             require(not stack, f"slices overlap on {track.name}")
             stack.append(time)

@@ -57,20 +57,21 @@ static inline void sample_points(void)
         bytes = 8 + sim_random_below(&random, 4096);
         put = bytes * 400;
         flow = sim_trace_flow_new();
-        trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, source, (uint32_t)(i % 2), "GNI_PostRdma", at, 90, 0,
-              0);
-        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, source, 1, "put", at + 100, put, flow, bytes);
-        trace(SIM_TRACE_COUNTER, SAMPLE_TRACK_CQ, target, 0, "depth", at, 0, 0, i % 5);
+        sim_trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, source, (uint32_t)(i % 2), "GNI_PostRdma", at,
+                  90, 0, 0);
+        sim_trace(SIM_TRACE_SLICE, SAMPLE_TRACK_BTE, source, 1, "put", at + 100, put, flow, bytes);
+        sim_trace(SIM_TRACE_COUNTER, SAMPLE_TRACK_CQ, target, 0, "depth", at, 0, 0, i % 5);
         if (i % SAMPLE_LOST == 0) {
-            trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, target, 0, "drop", at + put / 2, 0, 0, bytes);
+            sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, target, 0, "drop", at + put / 2, 0, 0,
+                      bytes);
             continue;
         }
-        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_LINK, source / 4, 31, "put", at + 300, put, flow,
-              bytes);
-        trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, target, 0, "put", at + 900, put, flow, bytes);
-        trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, target, 0, "event", at + 900 + put, 0, 0, 0);
+        sim_trace(SIM_TRACE_SLICE, SAMPLE_TRACK_LINK, source / 4, 31, "put", at + 300, put, flow,
+                  bytes);
+        sim_trace(SIM_TRACE_SLICE, SAMPLE_TRACK_RX, target, 0, "put", at + 900, put, flow, bytes);
+        sim_trace(SIM_TRACE_INSTANT, SAMPLE_TRACK_CQ, target, 0, "event", at + 900 + put, 0, 0, 0);
     }
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, UINT32_MAX, 0, "throttle", at, 0, 0, 0);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, UINT32_MAX, 0, "throttle", at, 0, 0, 0);
 }
 
 #endif

@@ -6,10 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/digest.h"
 #include "engine/fault.h"
 #include "engine/ledger.h"
 #include "engine/metrics.h"
 #include "internal.h"
+#include "trace_internal.h"
 
 struct sim_core sim_core;
 struct sim_wall sim_wall;
@@ -113,4 +115,40 @@ struct sim_event *sim_event_ahead(uint32_t n)
 {
     (void)n;
     return NULL;
+}
+
+/* The same: an ordinary process has no digest. */
+uint64_t *sim_digest_line(uint32_t line)
+{
+    static _Thread_local uint64_t nothing;
+
+    (void)line;
+    return &nothing;
+}
+
+uint64_t sim_digest_name(const char *name)
+{
+    (void)name;
+    return 0;
+}
+
+/* Calls of ordinary processes are not followed. */
+bool sim_trace_call_takes(const struct sim_trace_point *point)
+{
+    (void)point;
+    return false;
+}
+
+void sim_trace_calls_end(void)
+{
+}
+
+void sim_trace_caller_killed(const struct sim_fiber *fiber, const char *why)
+{
+    (void)fiber;
+    (void)why;
+}
+
+void sim_trace_calls_free(void)
+{
 }

@@ -30,8 +30,21 @@ bool sim_fault_action_find(const char *name, enum sim_fault_action *action);
 
 #define SIM_FAULT_ANY UINT32_MAX
 
+/* What a fault hit, as text that the layer of its fault point fills in. Unused fields are empty. */
+struct sim_fault_hit {
+    char what[64]; /* "PUT" */
+    char extent[96]; /* "4 KiB at offset 8 KiB" */
+    char place[64]; /* "link g0-c0s1→g0-c0s4" */
+    char source[64], target[64]; /* ranks: "clients.3" */
+    uint64_t flow; /* of the transaction in the trace; 0: none */
+};
+
 /* What a point knows of the thing at hand. SIM_FAULT_ANY where it does not apply. */
 struct sim_fault_subject {
+    /* Fills in the record of a fault that was injected; `what` belongs to it. NULL: nothing more is
+     * known. */
+    void (*describe)(const void *what, struct sim_fault_hit *hit);
+    const void *what;
     uint32_t source; /* node */
     uint32_t target; /* node */
     uint32_t source_group; /* topology group of each */
@@ -46,6 +59,10 @@ struct sim_fault_rule {
     double probability; /* 1.0: always; at most 0: never */
     uint64_t skip; /* let this many matching subjects pass first */
     uint64_t count_max; /* fire at most so often; 0: no limit */
+    /* Of the faults that the rule would inject, counted from 1, only these: ascending, malloc'd,
+     * owned by the rule. NULL: all. They have the numbers that they have without this field. */
+    uint64_t *only;
+    size_t only_count;
     uint32_t source, target; /* SIM_FAULT_ANY: every */
     uint32_t between[2]; /* groups, in either order; SIM_FAULT_ANY: every; {g, ANY}: touches g */
     uint32_t kind;
@@ -53,6 +70,7 @@ struct sim_fault_rule {
     uint32_t status; /* for SIM_FAULT_FAIL: meaning belongs to the point */
     /* state */
     uint64_t seen; /* subjects that matched, in the window */
+    uint64_t chosen; /* subjects that the rule faults if `only` does not keep it from that */
     uint64_t fired; /* subjects that the rule faulted */
     struct sim_random random;
     struct sim_fault_rule *next;
@@ -91,6 +109,38 @@ static inline const struct sim_fault_rule *sim_fault_ask(struct sim_fault_point 
     return sim_likely(point->rules == NULL) ? NULL : sim_fault_match(point, subject);
 }
 
-void sim_fault_reset(void); /* called by sim_fini */
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* Records kept for each rule; further faults are only counted. */
+#define SIM_FAULT_RECORDS_KEPT 1000
+
+/* A fault that was injected, or a transfer that was lost with a link, a router or a node. */
+struct sim_fault_record {
+    const struct sim_fault_rule *rule; /* NULL: lost without a rule */
+    uint64_t number; /* of the rule's faults, from 1: what `only` names */
+    uint64_t candidate; /* number of the subject among those that matched, from 1 */
+    sim_time_t time;
+    uint32_t source, target; /* nodes; SIM_FAULT_ANY: none */
+    struct sim_fault_hit hit;
+    char *title; /* "loss #11: PUT 0→1, 4 KiB at offset 8 KiB, link g0-c0s1→g0-c0s4" */
+    /* The transaction that it hit ended with an error: when, and the error (static). 0, NULL: it
+     * ended well or not at all. */
+    sim_time_t failed;
+    const char *error;
+    struct sim_fault_record *next; /* in order of time */
+};
+
+/*
+ * Records that a transfer was lost, unless the record of a rule says so already. The record is kept
+ * like one of a rule, and written into an open trace without a step of the digest.
+ */
+void sim_fault_lost(const struct sim_fault_subject *subject) __attribute__((cold));
+/* The transaction of this flow has ended with an error: notes it in the records that hit it. */
+void sim_fault_failed(uint64_t flow, const char *error) __attribute__((cold));
+/* In order of time. */
+void sim_fault_for_each_record(void (*visit)(const struct sim_fault_record *, void *arg),
+                               void *arg);
+
+void sim_fault_reset(void); /* forgets points, rules and records; called by sim_fini */
 
 #endif

@@ -13,12 +13,12 @@
 #include "engine/sim.h"
 
 enum sim_metric_unit {
-    METRIC_COUNT,
-    METRIC_PS,
-    METRIC_BYTES,
-    METRIC_BYTES_PER_S,
-    METRIC_PER_S,
-    METRIC_RATIO
+    SIM_METRIC_COUNT,
+    SIM_METRIC_PS,
+    SIM_METRIC_BYTES,
+    SIM_METRIC_BYTES_PER_S,
+    SIM_METRIC_PER_S,
+    SIM_METRIC_RATIO
 };
 
 /* All zero: empty. */
@@ -41,7 +41,7 @@ void sim_histogram_for_each(const struct sim_histogram *histogram,
 struct sim_metric {
     char *name; /* owned by the registry */
     enum sim_metric_unit unit;
-    enum { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM } type;
+    enum { SIM_METRIC_COUNTER, SIM_METRIC_GAUGE, SIM_METRIC_HISTOGRAM } type;
     union {
         uint64_t counter;
         double gauge;

@@ -48,8 +48,7 @@ static inline bool sim_random_chance(struct sim_random *random, double probabili
     return sim_random_unit(random) < probability;
 }
 
-/* Exponential with the given mean. Uses libm's log, whose result is the same with every compiler
- * here. */
+/* Exponential with the given mean. Uses sim_log(), whose result is the same everywhere. */
 double sim_random_exponential(struct sim_random *random, double mean);
 
 /* A well mixed 64-bit value of a string and a number, for deriving seeds and digests. */

@@ -92,11 +92,13 @@ struct sim_core {
     struct sim_fiber *fiber; /* the one that runs now; NULL while sim_run's caller runs */
     uint64_t events_fired;
     uint64_t fiber_switches;
-    uint64_t digest; /* rolling digest of every trace point, see trace.h */
+    uint64_t *digests; /* of the lines of the picture, see trace_emit.h */
+    uint32_t digest_lines;
     uint64_t flows; /* flow numbers handed out, see sim_trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
     /* Not 0: what runs is not part of the simulation, and must not change it: the trace, say. */
     uint32_t outside;
+    uintptr_t call, last_call; /* of `fiber`: see sim_call_begin() */
 };
 extern struct sim_core sim_core;
 
@@ -188,6 +190,13 @@ void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread);
 void sim_fiber_set_thread_pointer(struct sim_fiber *fiber, void *pointer);
 void *sim_thread_pointer(void); /* of the calling thread */
 
+/*
+ * The two fibers share memory, as threads of one process do; groups of fibers grow this way.
+ * `fiber` is new. What a fiber does before it polls may then depend on what the others of its group
+ * wrote, and parking stays exact. (Fibers without a group must wake each other, or notify.)
+ */
+void sim_fiber_share(struct sim_fiber *fiber, struct sim_fiber *with);
+
 void sim_sleep_until(sim_time_t at);
 
 /*
@@ -214,6 +223,13 @@ void sim_notify(struct sim_fiber *fiber);
  */
 void sim_hold(void);
 void sim_release(void);
+
+/*
+ * Between the two calls the running fiber has a lock, which others may want. Its polls do not wait
+ * meanwhile. Before it checks whether it may lock, it calls sim_catching_up().
+ */
+void sim_lock_begin(void);
+void sim_lock_end(void);
 
 /* sim_local_time() for user code that may decide on it: polling that reads the clock is simulated
  * poll by poll. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The trace. Every trace point feeds a rolling 64-bit digest (the proof of determinism that sim-run
- * prints); when a trace file is open it also becomes Perfetto packets: slices on tracks (node → NIC
- * engine, queue), instants, counters, and flows that join the slices of one message. Switched off,
- * a point costs the digest step and one predictable branch: no formatting, no allocation.
+ * The trace. Every trace point feeds a rolling 64-bit digest of its node or router, whose sum
+ * sim-run prints as the proof of determinism; when a trace file is open it also becomes Perfetto
+ * packets: slices on tracks (node → NIC engine, queue), instants, counters, and flows that join the
+ * slices of one message. Switched off, a point costs the digest step and one predictable branch: no
+ * formatting, no allocation.
  *
  * What goes into a trace point must not depend on addresses, the wall clock or the host.
  */
@@ -34,18 +35,27 @@ extern const struct sim_trace_group sim_trace_nodes;
  * `node` is the number of the top-level line. Slices of a track may overlap: they are drawn side by
  * side. Each counter name has a track of its own.
  */
+struct sim_trace_point;
+struct sim_trace_argument;
+#define SIM_TRACE_SHOWN_MAX 3
 struct sim_trace_track {
     const char *name;
     const struct sim_trace_group *group;
     bool numbered; /* index 0 is shown, too */
+    /*
+     * How the values of its points read: writes up to SIM_TRACE_SHOWN_MAX arguments with static
+     * texts and returns their number. Called only while a trace is open. NULL: a number "value".
+     */
+    size_t (*show)(const struct sim_trace_point *point, struct sim_trace_argument *arguments);
 };
 
 /*
  * Kinds have numbers: trace points and the digest carry them, and the tracks of a line are in their
- * order. The engine has these two; a device defines and registers its own.
+ * order. The engine has these; a device defines and registers its own.
  */
 enum {
     SIM_TRACK_RANK = 0, /* API calls of a rank; node = node, index = rank on the node */
+    SIM_TRACK_LINK = 7, /* of a network: node = router */
     SIM_TRACK_FAULT = 8, /* node = the faulted node, UINT32_MAX: none; the index is not used */
     SIM_TRACKS_MAX = 32
 };
@@ -61,10 +71,31 @@ struct sim_trace_point {
     const char *name; /* static string, not empty: kept by pointer until the trace is closed */
     sim_time_t time, duration;
     uint64_t flow; /* 0: none; the same number joins the slices of a message */
-    uint64_t value; /* bytes, status, counter value: shown as argument "value" */
+    uint64_t value; /* bytes, status, counter value: shown as the track's kind says */
 };
 
 extern bool sim_trace_on;
+
+/* An argument of a call: a text, or (text NULL) a number. */
+struct sim_trace_argument {
+    const char *name; /* copied */
+    const char *text; /* copied */
+    uint64_t number;
+};
+/*
+ * Adds an argument to the next point, which must follow at once: a peer, a reason. The point's
+ * value is then shown only if the track's kind says how. The texts are static. The digest does not
+ * see it. No effect when no trace is open.
+ */
+void sim_trace_add_text(const char *name, const char *text);
+void sim_trace_add_number(const char *name, uint64_t number);
+/*
+ * API calls of a rank, on its track. The digest does not see them. All are to be called only while
+ * sim_trace_on; sim_call_begin() and sim_call_end() do. Fibers that have no rank are not followed.
+ */
+void sim_trace_set_caller(const struct sim_fiber *fiber, uint32_t node, uint32_t index);
+/* The rank was killed: its calls in progress end now, without a result but with the reason. */
+void sim_trace_caller_killed(const struct sim_fiber *fiber, const char *why);
 
 /*
  * At most one trace is open at a time. Opening truncates the file. *error becomes a text that the
@@ -98,10 +129,13 @@ void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name);
 void sim_trace_set_network_name(uint32_t first, const char *name);
 /* Flushes. False when something could not be written; true when none is open. */
 bool sim_trace_close(char **error);
-void sim_trace_write(const struct sim_trace_point *point); /* use trace() */
+void sim_trace_write(const struct sim_trace_point *point); /* use sim_trace() */
+/* The same with arguments; has_value: the point's value is one, too. */
+void sim_trace_write_arguments(const struct sim_trace_point *point, bool has_value,
+                               const struct sim_trace_argument *arguments, size_t number);
 uint64_t sim_trace_points_written(void); /* since the last sim_trace_open */
 
-/* trace(), sim_trace_begin(), sim_trace_taken() */
+/* sim_trace(), sim_trace_begin(), sim_trace_taken() */
 #include "engine/trace_emit.h"
 
 /* A flow number, never 0, that is unique in the simulation and depends only on the order of calls.

@@ -22,6 +22,62 @@ static inline struct sim_fiber *sim_fiber_self(void)
 
 void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes);
 
+/*
+ * The running fiber enters an API call; `name` is static: "GNI_PostFma". Calls nest: sim_call_end
+ * takes what sim_call_begin returned. Findings, reports of crashes and traces name the call, or the
+ * last one if none is in progress.
+ */
+extern bool sim_trace_on; /* engine/trace.h */
+struct sim_trace_argument;
+void sim_trace_call_begin(const char *name);
+void sim_trace_call_end(const struct sim_trace_argument *arguments, size_t number);
+/* A wait of the running fiber, from `began` until now; `why` is static. */
+void sim_trace_call_waited(const char *why, sim_time_t began);
+/* The running fiber was parked at `since` in a cycle of polls that takes `period`. */
+void sim_trace_call_parked(const char *why, sim_time_t since, sim_time_t period);
+
+static inline uintptr_t sim_call_begin(const char *name)
+{
+    uintptr_t outer = sim_core.call;
+
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_call_begin(name);
+
+    sim_core.call = (uintptr_t)name;
+    return outer;
+}
+/* The same; the trace shows the arguments. */
+static inline void sim_call_end_arguments(uintptr_t outer,
+                                          const struct sim_trace_argument *arguments, size_t number)
+{
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_call_end(arguments, number);
+
+    sim_core.last_call = sim_core.call;
+    sim_core.call = outer;
+}
+static inline void sim_call_end(uintptr_t outer)
+{
+    sim_call_end_arguments(outer, NULL, 0);
+}
+/* For a call that is polled again and again and does not block in the middle of anything: it is the
+ * last one, unless it is a part of another. */
+static inline void sim_call_note(const char *name)
+{
+    sim_core.last_call = (uintptr_t)name;
+}
+/* The call in progress, or the last one, of the running fiber; NULL: none, or no fiber runs. */
+static inline const char *sim_call_name(void)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it was a pointer */
+    return (const char *)(sim_core.call != 0 ? sim_core.call : sim_core.last_call);
+}
+/* Whether the running fiber is in a call. */
+static inline bool sim_in_call(void)
+{
+    return sim_core.call != 0;
+}
+
 /* Charges CPU time to the running fiber; no effect in an event handler. */
 static inline void sim_spend(sim_time_t cost)
 {
@@ -71,6 +127,13 @@ struct sim_wait {
     uint32_t id; /* for sim_poll: of `what`, among all there ever were (sim_new_ids) */
 };
 
+/*
+ * For a fiber that looks at several things, in calls that let time pass, before it waits: a wake-up
+ * after sim_wait_prepare() makes sim_wait_prepared() return at once. sim_wait_until() is both.
+ */
+void sim_wait_prepare(void);
+bool sim_wait_prepared(sim_time_t deadline, const struct sim_wait *wait);
+
 /* A wait's condition plays a part over the wall clock only; its functions are unused here. */
 #define SIM_WAKES(function, object)
 
@@ -114,6 +177,17 @@ static inline void sim_poll_found(uint32_t *last_poll)
     (void)last_poll;
 }
 
+/*
+ * What the program read before its next poll, and found empty: an id of sim_new_ids(). For code
+ * that polls the same queues for several objects and continues differently after each of them. The
+ * polls then do not look alike.
+ */
+void sim_poll_mark(uint32_t id);
+
+/* Counts the last poll, which was empty. Polls that are left out while the fiber is parked count as
+ * well. */
+void sim_poll_count(uint32_t *counter);
+
 /* The first of `count` numbers in a row that nothing else in this run has. */
 uint32_t sim_new_ids(uint32_t count);
 
@@ -129,6 +203,13 @@ void sim_idle_break(void);
  * own time, but leave that to sim_poll(), which reads at the right time.
  */
 bool sim_catching_up(void);
+
+/*
+ * The same for code that reads what events change, such as whether an alarm rang, between two
+ * polls. The world catches up with the running fiber. False: the fiber was parked and is behind the
+ * world, so what it reads may be later than its own time.
+ */
+bool sim_is_current(void);
 
 /* Whether the running fiber has done nothing since its last empty poll. A call whose own reading
  * and whose poll have different consequences then polls only. */

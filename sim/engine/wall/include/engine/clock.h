@@ -67,6 +67,25 @@ static inline bool sim_behind(void)
     return false;
 }
 
+/* Calls of ordinary processes are not followed. */
+static inline uintptr_t sim_call_begin(const char *name)
+{
+    (void)name;
+    return 0;
+}
+static inline void sim_call_end(uintptr_t outer)
+{
+    (void)outer;
+}
+static inline const char *sim_call_name(void)
+{
+    return NULL;
+}
+static inline bool sim_in_call(void)
+{
+    return false;
+}
+
 static inline void sim_spend(sim_time_t cost)
 {
     (void)cost;
@@ -93,6 +112,11 @@ static inline bool sim_idling(void)
 static inline void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes)
 {
     (void)fiber, (void)what, (void)bytes;
+}
+
+static inline void sim_poll_count(uint32_t *counter)
+{
+    ++*counter;
 }
 
 static inline uint32_t sim_new_ids(uint32_t count)

@@ -5,7 +5,7 @@
 
 /* An ordinary process does not repeat exactly, so there is no digest, and no cost when the trace is
  * off. */
-#define trace(kind, track, node, index, name, time, duration, flow, value)               \
+#define sim_trace(kind, track, node, index, name, time, duration, flow, value)           \
     do {                                                                                 \
         if (sim_unlikely(sim_trace_on)) {                                                \
             struct sim_trace_point sim_trace_point = {kind, track,    node, index, name, \

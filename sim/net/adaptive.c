@@ -22,6 +22,16 @@ static bool add_adaptive_leg(const struct context *in, struct path_builder *buil
     return add_leg(&healthy, builder, base, a, b, choice, avoid);
 }
 
+/*
+ * A detour must be cheaper than the best minimal path by more than this, of 15. Ports are loaded
+ * chunk by chunk here (192 phits are a load of 5), packet by packet in hardware. A minimal path
+ * that is merely in use would lose against one of several detours that is idle at the moment, and a
+ * detour loads two blue links instead of one: the network would fill with detours at loads that
+ * minimal paths carry. Fitted to F2 (docs/network-experiments.md). Inside a group any advantage
+ * counts.
+ */
+#define DETOUR_MARGIN 7
+
 /* A decision at a router of a minimal path, with the best candidates so far. */
 struct decision {
     const struct net_route_bias *bias;
@@ -34,6 +44,11 @@ struct decision {
     uint32_t cost_min, cost_non;
     struct path_builder candidate; /* the next one; its links before the decision stay the same */
 };
+
+static inline uint32_t detour_margin(const struct decision *d)
+{
+    return d->between_groups ? DETOUR_MARGIN : 0;
+}
 
 /*
  * Draws the gateway of another minimal candidate: a random one of the links of the group pair, so
@@ -145,7 +160,7 @@ static void draw_candidates(const struct context *in, struct decision *d)
         d->cost_min = (path_builder_load(candidate) << bias->min_shift) + bias->min_add;
         *d->minimal = *candidate;
     }
-    for (i = 0; i < 2 && d->cost_min > bias->non_add; i++) {
+    for (i = 0; i < 2 && d->cost_min > bias->non_add + detour_margin(d); i++) {
         uint64_t choice = sim_random_next(d->random);
 
         /* It must also be cheaper than the best minimal one, which later draws only make cheaper.
@@ -214,7 +229,7 @@ static bool leave_minimal_path(const struct context *in, struct path_builder *bu
             backoff->level = backoff->level < 32 ? backoff->level * 2 + 1 : 63;
         }
     }
-    if (d.cost_min <= d.cost_non)
+    if (d.cost_non == UINT32_MAX || d.cost_min <= d.cost_non + detour_margin(&d))
         return false;
     *builder = d.non_minimal;
     return true;

@@ -138,8 +138,8 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
         }
         if (i == 0) {
             reservation->first = speed;
-            trace(SIM_TRACE_SLICE, NET_TRACK_LINK, trace_router(net, index), trace_port(net, index),
-                  "transfer", queued, wire, 0, units);
+            sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, trace_router(net, index),
+                      trace_port(net, index), "transfer", queued, wire, 0, units);
         } else if (sim_unlikely(sim_trace_on)) {
             trace_link(net, index, queued, wire, units);
         }
@@ -195,9 +195,9 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
 
     assert(links <= NET_PATH_MAX && path->width >= 1 && path->width <= NET_WIDE);
     if (links == 0)
-        trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
-              net->first_router + net_router_of(net, transfer->source), net->ports, "transfer", now,
-              0, 0, units);
+        sim_trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
+                  net->first_router + net_router_of(net, transfer->source), net->ports, "transfer",
+                  now, 0, 0, units);
     if (sim_likely(path->width == NET_WIDE && net->fidelity == NET_F1))
         reserve_links(net, transfer, path, 0, links, units, &reservation, false, true);
     else

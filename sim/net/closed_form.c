@@ -86,8 +86,8 @@ bool net_closed_form(struct net *net, struct net_transfer *transfer, sim_time_t 
         *arrival = share_ports(net, transfer, path, rate, *arrival);
     else
         *arrival += net_stream_tail(net, transfer, feed);
-    trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
-          net->first_router + net_router_of(net, transfer->source), net->ports, "transfer",
-          sim_now(), 0, 0, transfer->units);
+    sim_trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
+              net->first_router + net_router_of(net, transfer->source), net->ports, "transfer",
+              sim_now(), 0, 0, transfer->units);
     return true;
 }

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include "engine/random.h"
+#include "engine/trace.h"
 #include "net/net.h"
 
 /* Colours of links, the index of the table of speeds. The first three equal the values of
@@ -175,6 +176,7 @@ struct net {
     struct net_counters counters;
     uint64_t seed;
     struct sim_fault_point *packet_point;
+    void (*describe)(const struct net_transfer *transfer, struct sim_fault_hit *hit);
     uint32_t first_router; /* in the trace */
     struct net_packets *packets; /* F2 */
     struct net_lcb *lcb; /* per directed link; NULL as long as no link has errors: see lcb.c */
@@ -308,7 +310,7 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
 struct sim_fault_point *net_shared_packet_point(void);
 
 /* Tracks of the trace: NET_TRACK_LINK has node = router, index = port. 1 to 6 are the NIC's. */
-enum { NET_TRACK_LINK = 7 };
+enum { NET_TRACK_LINK = SIM_TRACK_LINK };
 void net_tracks_register(void);
 /* Asks the fault point about one transfer or packet, marks the transfer and returns the delay. */
 sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer);

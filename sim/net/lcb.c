@@ -8,8 +8,8 @@
  * costs are assumed (docs/internals/network.md, "Link errors").
  */
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
+#include "engine/real.h"
 #include "internal.h"
 
 #define MICROPACKET_UNITS 9
@@ -26,7 +26,7 @@ static sim_time_t replay_time(const struct net_speed *speed, sim_time_t flight)
 
 static double error_chance(const struct net_lcb *lcb, uint32_t units)
 {
-    return 1 - pow(1 - lcb->rate, (double)units / MICROPACKET_UNITS);
+    return 1 - sim_power(1 - lcb->rate, (double)units / MICROPACKET_UNITS);
 }
 
 sim_time_t net_lcb_draw_replays(struct net *net, uint32_t link, const struct net_speed *speed,
@@ -72,7 +72,7 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
     if (rate == 0)
         return 0;
     each = (double)replay_time(speed, flight) / (1 - rate) +
-           pow(rate, ERRORS_MAX - 1) * (double)NET_LCB_REINIT;
+           sim_power(rate, ERRORS_MAX - 1) * (double)NET_LCB_REINIT;
     return (sim_time_t)(rate * units / MICROPACKET_UNITS * each);
 }
 

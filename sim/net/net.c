@@ -78,10 +78,16 @@ static sim_time_t least_backlog(double load, double load_per_ps)
     return backlog;
 }
 
+static sim_time_t later(sim_time_t a, sim_time_t b)
+{
+    return a > b ? a : b;
+}
+
 void net_speed_init(struct net *net, unsigned color, const struct net_link_class *class,
                     uint32_t vc_units, uint32_t tolerated_units)
 {
     static const double far[3] = {64, 256, 512}; /* of 576 phits */
+    sim_time_t counts;
     uint32_t lanes, i;
 
     net->full_lanes[color] = (uint8_t) class->lanes;
@@ -93,10 +99,13 @@ void net_speed_init(struct net *net, unsigned color, const struct net_link_class
         speed->hop = class->hop;
         speed->tolerated_backlog = net_serialise(speed, tolerated_units);
         speed->load_per_ps = 15 / (unit * vc_units);
+        counts = speed->tolerated_backlog + 1;
         for (i = 0; i < NET_LOADS; i++)
-            speed->near_backlog[i] = least_backlog(i, speed->load_per_ps);
+            speed->near_backlog[i] =
+                i == 0 ? 0 : later(counts, least_backlog(i, speed->load_per_ps));
         for (i = 0; i < 3; i++)
-            speed->far_backlog[i] = least_backlog(far[i] * 15 / 576, speed->load_per_ps);
+            speed->far_backlog[i] =
+                later(counts, least_backlog(far[i] * 15 / 576, speed->load_per_ps));
         speed->units_per_us = class->rate_mps * lanes / LANES;
     }
 }

@@ -143,8 +143,8 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
     output->packets++;
     if (sim_unlikely(output->units >= UINT32_MAX / 2))
         carry_over(output, tile);
-    trace(SIM_TRACE_SLICE, NET_TRACK_LINK, tile / TILES, tile % TILES, "transfer", start, wire, 0,
-          packet->units);
+    sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, tile / TILES, tile % TILES, "transfer", start, wire,
+              0, packet->units);
     if (sim_unlikely(sim_trace_on))
         trace_occupancy(output, tile, packet->out_vc, sim_now());
     if (packet->hops++ == 0)

@@ -110,7 +110,10 @@ static inline void path_builder_init(struct path_builder *builder)
 /*
  * The congestion value of a port, 4 bits, saturating. It is the backlog of the port itself, in
  * fifteenths of the capacity of a virtual channel, plus a value for the most loaded link downstream
- * on the path: 2, 4 or 8 from 64, 256 and 512 phits (of 576) on.
+ * on the path: 2, 4 or 8 from 64, 256 and 512 phits (of 576) on. A backlog of up to one chunk (see
+ * NET_TOLERATED_BACKLOG_UNITS) does not count: it is there whenever the port is in use. A longer
+ * one counts in full, so a path has no load exactly if it is not queued: a lone stream avoids the
+ * ports where its own chunks wait.
  */
 static inline uint32_t path_builder_load(const struct path_builder *builder)
 {
@@ -146,6 +149,8 @@ static ALWAYS_INLINE void path_builder_add_backlog(const struct context *in,
     if (at == builder->decision_at) {
         double load = (double)(int64_t)wait * speed->load_per_ps;
 
+        if (wait <= speed->tolerated_backlog)
+            load = 0;
         builder->first_load = load < 15 ? (uint8_t)load : 15;
     } else {
         uint32_t far = far_level_of(speed, wait);

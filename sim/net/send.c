@@ -14,12 +14,33 @@ struct sim_fault_point *net_shared_packet_point(void)
     return &point;
 }
 
+static size_t show_units(const struct sim_trace_point *point, struct sim_trace_argument *arguments)
+{
+    *arguments = (struct sim_trace_argument){.name = "units", .number = point->value};
+    return 1;
+}
+
 void net_tracks_register(void)
 {
     static const struct sim_trace_group routers = {"router", 2, true};
-    static const struct sim_trace_track link = {"port", &routers, true};
+    static const struct sim_trace_track link = {"port", &routers, true, show_units};
 
     sim_trace_track_register(NET_TRACK_LINK, &link);
+}
+
+struct faulted {
+    struct net *net;
+    const struct net_transfer *transfer;
+};
+
+static void describe(const void *what, struct sim_fault_hit *hit)
+{
+    const struct faulted *faulted = what;
+
+    if (faulted->net->describe != NULL)
+        faulted->net->describe(faulted->transfer, hit);
+    if (hit->place[0] == '\0')
+        net_fault_place(faulted->net, faulted->transfer, hit->place, sizeof hit->place);
 }
 
 /*
@@ -28,7 +49,10 @@ void net_tracks_register(void)
  */
 sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
 {
+    const struct faulted faulted = {net, transfer};
     struct sim_fault_subject subject = {
+        .describe = describe,
+        .what = &faulted,
         .source = transfer->source,
         .target = transfer->target,
         .source_group = net_group_of(net, transfer->source),
@@ -66,8 +90,9 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         transfer->status = NET_DROPPED;
         break;
     }
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, name, sim_now(), 0, 0,
-          transfer->target);
+    sim_trace_add_number("to node", transfer->target);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, name, sim_now(), 0, 0,
+              transfer->target);
     return delay;
 }
 
@@ -110,8 +135,9 @@ static void refuse(struct net *net, struct net_transfer *transfer)
     transfer->hops = 0;
     transfer->minimal = false;
     net->counters.unreachable++;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, "unreachable", sim_now(), 0, 0,
-          transfer->target);
+    sim_trace_add_number("to node", transfer->target);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, transfer->source, 0, "unreachable", sim_now(), 0,
+              0, transfer->target);
     sim_event_schedule(&transfer->event, sim_now());
 }
 

@@ -220,6 +220,21 @@ double net_path_rate(const struct net *net, uint32_t source, uint32_t target, en
  * delays, duplicates or poisons transfers. The kind of its subject is enum net_class. */
 
 /*
+ * Sets the function that describes the content of a transfer in the record of a fault. It is called
+ * when the fault is injected. The device on the network provides it; NULL: only the nodes are
+ * known.
+ */
+void net_set_describe(struct net *net, void (*describe)(const struct net_transfer *transfer,
+                                                        struct sim_fault_hit *hit));
+/*
+ * Writes where a fault hits a transfer: "link g0-c0s1→g0-c0s4", the first link of the fixed minimal
+ * path, or "router g0-c0s1" if it takes no link. A fault rule concerns a transfer and not a link;
+ * the text says which part of the machine to look at. Changes nothing in the network.
+ */
+void net_fault_place(struct net *net, const struct net_transfer *transfer, char *buffer,
+                     size_t size);
+
+/*
  * Two routers and the number of one of their parallel links, from 0, name a link. On a switched
  * network the routers are the switches; net_routers() + e names endpoint e, for the link of a host.
  * Both directions change. The functions return false if there is no such link. Units that are on a

@@ -14,6 +14,8 @@
  *
  * System calls that a program makes without the C library are not seen. If another library
  * overwrites the jumps later, changes are not noted any more, and readers learn that.
+ *
+ * Where kdreg is, the kernel reports changes instead, and nothing is patched (posix_kdreg.c).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,6 +32,7 @@
 #include <unistd.h>
 
 #include "port/port.h"
+#include "posix_kdreg.h"
 
 #define PAGE 4096u
 #define EVERYTHING (~(uint64_t)(PAGE - 1))
@@ -366,6 +369,7 @@ static bool begin(void)
 }
 
 static int state; /* 0: not begun, 1: watches, -1: not possible, or not any more */
+static bool kernel_reports; /* kdreg; does not change once `state` is 1 */
 
 int port_memory_watch(void)
 {
@@ -375,11 +379,25 @@ int port_memory_watch(void)
     pthread_mutex_lock(&lock);
     now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     if (now == 0) {
-        now = begin() ? 1 : -1;
+        kernel_reports = port_kdreg_open();
+        now = kernel_reports || begin() ? 1 : -1;
         __atomic_store_n(&state, now, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
     return now > 0 ? 0 : -1;
+}
+
+uint64_t port_memory_watch_begin(uint64_t address, uint64_t bytes)
+{
+    bool named = __atomic_load_n(&state, __ATOMIC_ACQUIRE) > 0 && kernel_reports;
+
+    return named ? port_kdreg_begin(address, bytes) : 0;
+}
+
+void port_memory_watch_end(uint64_t watch)
+{
+    if (watch != 0)
+        port_kdreg_end(watch);
 }
 
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
@@ -388,7 +406,7 @@ int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 
     if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) <= 0)
         return -1;
-    if (!still_patched()) {
+    if (kernel_reports ? !port_kdreg_read(changed) : !still_patched()) {
         __atomic_store_n(&state, -1, __ATOMIC_RELEASE);
         return -1;
     }

@@ -223,6 +223,16 @@ void port_idle_break(void)
 {
 }
 
+void port_poll_mark(uint32_t id)
+{
+    (void)id;
+}
+
+uint32_t port_new_id(void)
+{
+    return 0;
+}
+
 void port_idle(struct port_timer *timer, bool polled)
 {
     struct timer *mine = (struct timer *)timer->opaque;

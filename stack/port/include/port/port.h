@@ -31,6 +31,22 @@ void port_condition_wait(struct port_condition *condition, struct port_mutex *mu
 void port_condition_signal(struct port_condition *condition);
 void port_condition_broadcast(struct port_condition *condition);
 
+/*
+ * A counter that a thread waits for and that anything may raise, also a callback that runs outside
+ * of the threads of the process, under a lock of the library that calls it. At most
+ * PORT_SEMAPHORE_WAITERS threads wait at a time.
+ */
+#define PORT_SEMAPHORE_WAITERS 6
+struct port_semaphore {
+    uint64_t opaque[8];
+};
+void port_semaphore_init(struct port_semaphore *semaphore);
+void port_semaphore_destroy(struct port_semaphore *semaphore);
+void port_semaphore_post(struct port_semaphore *semaphore);
+/* Waits until the counter is not 0, and lowers it; false: it was 0 for `nanoseconds` (UINT64_MAX:
+ * no limit). */
+bool port_semaphore_wait(struct port_semaphore *semaphore, uint64_t nanoseconds);
+
 /* Monotonic, nanoseconds; virtual time in a simulation. */
 uint64_t port_now(void);
 /* The environment of the calling process; NULL: not set. Valid until the process changes it. */
@@ -93,6 +109,13 @@ bool port_timer_preempted(const struct port_timer *timer);
  */
 void port_poll_memory(void);
 /*
+ * The polls since the last call were made for the object `id`, which port_new_id() numbered, and
+ * the object is empty. The program may go on differently after another object, for which the same
+ * queues were polled. No effect where polls are not left out.
+ */
+void port_poll_mark(uint32_t id);
+uint32_t port_new_id(void);
+/*
  * A poll has found something, so the polls that follow are not one idle loop with those before. To
  * be called where a function polls and then returns something that it had already, or that another
  * thread brought.
@@ -113,6 +136,51 @@ enum port_cost {
 };
 void port_spend(enum port_cost cost, uint64_t amount);
 
+/* ---- API calls ---------------------------------------------------------------------------------
+ */
+
+/*
+ * The calling thread enters a call of the stack's API; `name` is static: "fi_send". A simulation
+ * names the call in findings, in reports of crashes and in traces. port_call_end takes what
+ * port_call_begin returned.
+ */
+uintptr_t port_call_begin(const char *name);
+void port_call_end(uintptr_t outer);
+static inline void port_call_leave(const uintptr_t *outer)
+{
+    port_call_end(*outer);
+}
+/* At the head of a function of the API: the call lasts until the function returns. */
+#define PORT_CALL(name)                                                           \
+    uintptr_t port_call_outer __attribute__((unused, cleanup(port_call_leave))) = \
+        port_call_begin(name)
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+/* A rule of the stack's API that a program may break. A constant of the stack. */
+struct port_rule {
+    const char *name; /* "libfabric.buffer-changed" */
+    const char *summary;
+    enum port_severity { PORT_FINDING_COUNT, PORT_FINDING_WARNING, PORT_FINDING_ERROR } severity;
+};
+/* Whether the port wants findings of the calling process. Without them there is nothing to check.
+ */
+bool port_checks(void);
+/* The calling process has broken the rule: one sentence without its name, the time and the call. */
+void port_finding(const struct port_rule *rule, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+/* The time for texts of findings, in microseconds. Reading it takes no time in a simulation. */
+double port_finding_time(void);
+/* The name of the process with this instance at a NIC address, for texts of findings. */
+void port_peer_name(uint32_t nic_address, uint32_t instance, char *name, size_t size);
+/*
+ * Calls `end` when the calling process ends in order, before its objects are released. Locks may
+ * be held then by threads that have ended.
+ */
+void port_at_end(void (*end)(void));
+/* memcpy(3) from memory of the program. False: a page was not mapped. */
+bool port_copy(void *to, const void *from, size_t bytes);
+
 /* ---- memory, hosts, descriptors -------------------------------------------------------------- */
 
 /* A random number. In a simulation it comes from a stream of the process and is reproducible. */
@@ -124,10 +192,17 @@ uint64_t port_random(void);
 void *port_pages_alloc(size_t bytes, size_t page);
 void port_pages_free(void *pages, size_t bytes);
 /*
- * Notes changes of the process's memory from now on; in an ordinary process by patching the C
+ * Notes changes of the process's memory from now on; in an ordinary process by the kernel module
+ * kdreg where the stack was built with its header and the module is loaded, else by patching the C
  * library's functions. 0; -1: not possible here.
  */
 int port_memory_watch(void);
+/*
+ * Names memory whose changes matter, before it is registered with a NIC; kdreg reports no others.
+ * Returns a number for port_memory_watch_end, which has no effect on 0.
+ */
+uint64_t port_memory_watch_begin(uint64_t address, uint64_t bytes);
+void port_memory_watch_end(uint64_t watch);
 /*
  * Memory of the process that was unmapped or mapped anew. A NIC with which it is registered may
  * still access the old pages. 1: the next such range; 0: no more ranges; -1: changes are not noted

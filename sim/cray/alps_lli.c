@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static void answer_credentials(const struct cray_process *self, struct alps_requ
     alpsAppGni_t each;
     uint32_t i;
 
+    assert(job->credentials <= CRAY_CREDENTIALS_MAX);
     head->count = (int)job->credentials;
     for (i = 0; i < job->credentials; i++) {
         memset(&each, 0, sizeof(each));
@@ -68,6 +70,7 @@ static void answer_credentials(const struct cray_process *self, struct alps_requ
     request->bytes = offsetof(alpsAppLLIGni_t, u) + job->credentials * sizeof(each);
     if (request->bytes < sizeof(*head))
         request->bytes = sizeof(*head);
+    assert(request->bytes <= sizeof(request->answer));
 }
 
 int alps_app_lli_put_request(int request, void *data, size_t bytes)

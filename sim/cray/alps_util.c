@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void describe(const struct cray_process *self, alpsAppLayout_t *layout)
             layout->firstPe = (int)rank;
         layout->numPesHere++;
     }
+    assert(layout->numPesHere > 0); /* the caller, at least */
 }
 
 static bool place(const struct cray_process *self, int **to)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cray/host.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static uint32_t *read_nodes(const char *text, uint32_t ranks)
             other = strtoul(text, &end, 10);
             count = one ? other : other - first + 1;
         }
+        assert(rank <= ranks);
         good = (one || other >= first) && count > 0 && count <= ranks - rank;
         for (i = 0; good && i < count; i++)
             nodes[rank++] = (uint32_t)(one ? first : first + i);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "cray/node_files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -56,6 +57,7 @@ void cray_node_file_text(const char *path, const struct cray_place *place,
         snprintf(text, size, "6.0.UP07\n");
     else
         snprintf(text, size, "1\n");
+    assert(strchr(text, '\n') != NULL); /* nothing was cut off */
 }
 
 int cray_node_file_open(const char *text, int flags)

@@ -6,6 +6,7 @@
  */
 #include "udreg_pub.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,8 @@ udreg_return_t UDREG_CacheRelease(udreg_cache_handle_t handle)
 
 static void take_out(struct udreg_cache *cache, struct region *region)
 {
+    assert(cache->regions > 0 && (region->newer != NULL || cache->newest == region) &&
+           (region->older != NULL || cache->oldest == region));
     *(region->newer != NULL ? &region->newer->older : &cache->newest) = region->older;
     *(region->older != NULL ? &region->older->newer : &cache->oldest) = region->newer;
     cache->regions--;
@@ -87,6 +90,7 @@ static void take_out(struct udreg_cache *cache, struct region *region)
 
 static void put_first(struct udreg_cache *cache, struct region *region)
 {
+    assert(cache->regions < cache->attributes.max_entries);
     region->newer = NULL;
     region->older = cache->newest;
     *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = region;
@@ -96,6 +100,7 @@ static void put_first(struct udreg_cache *cache, struct region *region)
 
 static void drop(struct udreg_cache *cache, struct region *region)
 {
+    assert(region->users == 0);
     take_out(cache, region);
     if (region->entry.device_data != NULL)
         cache->attributes.device_dereg_func(region->entry.device_data,

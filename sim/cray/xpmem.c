@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "xpmem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static int64_t add(struct entry what)
     if (entry == NULL)
         return fail(ENOMEM);
     *entry = what;
+    assert(last_id < INT64_MAX);
     entry->id = ++last_id;
     entry->next = entries;
     entries = entry;
@@ -69,6 +71,7 @@ static int take_away(int64_t id, bool right)
         return fail(ENODEV);
     link = find(id, right);
     entry = *link;
+    assert(entry == NULL || (entry->id == id && entry->right == right));
     if (entry == NULL || entry->owner != self)
         return fail(EINVAL);
     *link = entry->next;

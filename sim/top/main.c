@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard: the command that shows live fabrics. docs/live.md. */
+/* jacquard: the command that shows live fabrics (docs/live.md) and traces (docs/trace.md). */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -8,24 +8,30 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "top.h"
 
-static const char usage[] = "usage: jacquard top [OPTIONS] [SOCKET]\n"
-                            "       jacquard scenario [SOCKET]\n"
-                            "Shows the processes of a live fabric ($JACQUARD_FABRIC, or that "
-                            "socket), also when they hang.\n"
-                            "\n"
-                            "  --once           print once and end\n"
-                            "  --all            with completion queues, SMSG connections and VCs\n"
-                            "  --interval S     seconds between two updates (1)\n"
-                            "  --help, --version\n"
-                            "\n"
-                            "Keys on a terminal: q quits, the arrows and page keys scroll, any "
-                            "other key renews the page.\n"
-                            "\n"
-                            "scenario: what the fabric's processes read of its scenario.\n";
+static const char usage[] =
+    "usage: jacquard top [OPTIONS] [SOCKET]\n"
+    "       jacquard scenario [SOCKET]\n"
+    "       jacquard trace show|diff ...\n"
+    "       jacquard lnetd|lnet ...\n"
+    "top: shows the processes of a live fabric (that SOCKET, or $JACQUARD_FABRIC), even "
+    "if they hang.\n"
+    "\n"
+    "  --once           print once and end\n"
+    "  --all            with completion queues, SMSG connections and VCs\n"
+    "  --interval S     seconds between two updates (1)\n"
+    "  --help, --version\n"
+    "\n"
+    "Keys on a terminal: q quits, the arrows and page keys scroll, any "
+    "other key updates it.\n"
+    "\n"
+    "scenario: prints the scenario as the fabric's processes get it.\n"
+    "trace: lists and compares traces of sim-run; see jacquard trace --help.\n"
+    "lnetd, lnet: LNet over TCP; see jacquard lnet --help.\n";
 
 struct command {
     const char *what, *path;
@@ -89,7 +95,7 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
             command->interval = strtod(optarg, &end);
             if (end == optarg || *end != '\0' ||
                 !(command->interval >= 0.1 && command->interval <= 3600))
-                return refuse("--interval", "seconds from 0.1 to 3600 are needed");
+                return refuse("--interval", "give seconds from 0.1 to 3600");
             break;
         case 'h':
             fputs(usage, stdout);
@@ -105,11 +111,11 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     command->path = optind + 1 < argc ? argv[optind + 1] : getenv("JACQUARD_FABRIC");
     if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
         return refuse(*command->what != '\0' ? command->what : "no command",
-                      "there are top and scenario; see jacquard --help");
+                      "the commands are top, scenario, trace, lnetd and lnet; see jacquard --help");
     if (optind + 2 < argc)
-        return refuse(argv[optind + 2], "one fabric at a time");
+        return refuse(argv[optind + 2], "give one fabric only");
     if (command->path == NULL || command->path[0] == '\0')
-        return refuse(command->what, "which fabric? Give its socket, or set JACQUARD_FABRIC");
+        return refuse(command->what, "give the socket of a fabric, or set JACQUARD_FABRIC");
     *run = true;
     return 0;
 }
@@ -130,7 +136,7 @@ static void fabric_ended(void *arg)
     ((struct view *)arg)->ended = true;
 }
 
-/* Prints a page after the other, where standard output is no terminal. */
+/* Prints one page after another. For output that is not a terminal. */
 static void print_pages(const struct command *command, const struct view *view,
                         struct sample *samples)
 {
@@ -182,6 +188,52 @@ static void top(const struct command *command, const struct view *view)
     free(samples);
 }
 
+/* Writes the path of a file that lies so many folders above this program. False: after a message.
+ */
+static bool find_beside(int up, const char *file, char path[PATH_MAX + 64])
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+
+    if (length <= 0) {
+        refuse("/proc/self/exe", strerror(errno));
+        return false;
+    }
+    for (; up > 0; up--)
+        while (length > 0 && path[--length] != '/')
+            ;
+    snprintf(path + length, PATH_MAX + 64 - (size_t)length, "%s", file);
+    if (access(path, R_OK) == 0)
+        return true;
+    refuse(path, strerror(errno));
+    return false;
+}
+
+/* LNet has a program of its own in the same folder, so that this one does not need its libraries.
+ */
+static int lnet_command(char **arguments)
+{
+    char path[PATH_MAX + 64];
+
+    if (!find_beside(1, "/jacquard-lnet", path))
+        return 2;
+    arguments[0] = path;
+    execv(path, arguments);
+    return refuse(path, strerror(errno));
+}
+
+/* The reader of traces is a Python program, in ../share/jacquard beside the folder of this one. */
+static int trace_command(char **arguments)
+{
+    char path[PATH_MAX + 64];
+
+    if (!find_beside(2, "/share/jacquard/trace.py", path))
+        return 2;
+    arguments[0] = (char[]){"python3"};
+    arguments[1] = path;
+    execvp(arguments[0], arguments);
+    return refuse("python3", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
     struct command command = {.interval = 1};
@@ -190,12 +242,18 @@ int main(int argc, char **argv)
         .node = 0, .events = {.gone = drop_peer, .lost = fabric_ended}, .arg = &view};
     char why[SHM_WHY_BYTES] = "";
     bool run;
-    int status = parse(&command, argc, argv, &run);
+    int status;
+
+    if (argc > 1 && strcmp(argv[1], "trace") == 0)
+        return trace_command(argv);
+    if (argc > 1 && (strcmp(argv[1], "lnetd") == 0 || strcmp(argv[1], "lnet") == 0))
+        return lnet_command(argv);
+    status = parse(&command, argc, argv, &run);
 
     if (!run)
         return status;
     if (!fabric_exists(command.path))
-        return refuse(command.path, "no fabric is there");
+        return refuse(command.path, "no fabric runs here");
     options.path = command.path;
     if (shm_join(&options, &view.shm, why) != 0)
         return refuse(command.path, why);

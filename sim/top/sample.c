@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "top.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,5 +86,6 @@ uint32_t top_samples_take(struct shm *shm, struct sample *samples)
         take(shm, &samples[slot], &member);
         count++;
     }
+    assert(count < facts->processes_max); /* this process has a slot, too */
     return count;
 }

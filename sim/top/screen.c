@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "top.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -128,6 +129,7 @@ static void row(FILE *to, const struct sample *sample)
         fputs("no figures\n", to);
         return;
     }
+    assert(watch->cqs <= ARIES_WATCH_CQS && watch->eps <= ARIES_WATCH_EPS); /* read_figures() */
     extremes(watch, fill, credits, sizeof(fill));
     fprintf(to, "%4u %6u %8s %8s %8s %11s %8s %6" PRIu64 " %5.1fs  %s\n", watch->nics,
             watch->regions, amount((double)watch->bytes, moved, sizeof(moved)),
@@ -141,6 +143,7 @@ void top_screen_print(FILE *to, const struct shm_facts *facts, const struct samp
 {
     uint32_t slot;
 
+    assert(processes <= facts->processes_max);
     fprintf(to, "fabric %s: %u nodes, %u processes, up %.0f s\n",
             facts->name[0] != '\0' ? facts->name : facts->path, facts->nodes, processes,
             seconds_ago(facts->began_ns));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The terminal of jacquard top: a page that ncurses redraws, scrolls and cuts to the window. */
+#include <assert.h>
 #include <curses.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static void draw(const char *page)
     int skip = first_line, row, rows, columns;
     const char *line = page;
 
+    assert(skip >= 0);
     getmaxyx(stdscr, rows, columns);
     erase();
     while (skip > 0 && (line = strchr(line, '\n')) != NULL)

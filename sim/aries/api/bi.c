@@ -53,7 +53,7 @@ static void apply(struct aries_nic *hw)
     }
     bi->norbs = (uint16_t)limit;
     aries_hw_orb_limit(hw, limit);
-    trace(SIM_TRACE_COUNTER, ARIES_TRACK_FMA, hw->node, 0, "orb limit", sim_now(), 0, 0, limit);
+    sim_trace(SIM_TRACE_COUNTER, ARIES_TRACK_FMA, hw->node, 0, "orb limit", sim_now(), 0, 0, limit);
 }
 
 static void commit(struct aries_nic *hw)

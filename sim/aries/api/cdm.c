@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Communication domains and the resources of the NIC that they hold while they are attached. */
-#include "api/front.h"
+#include "api/findings.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include "nic/findings.h"
 #include "nic/job.h"
 
 static const struct aries_class cdm_class = {.size = sizeof(struct gni_cdm), .handle = true};
@@ -114,6 +115,7 @@ static struct gni_nic *attach(struct gni_cdm *cdm, struct aries_nic *hw, uint8_t
     aries_list_init(&nic->channels);
     aries_list_init(&nic->smsg_returns);
     aries_list_add(&hw->attached, &nic->nic_link);
+    aries_peer_remember(nic);
     if (!nic->fma_shared)
         hw->fma_used++;
     cdm->nic = nic;
@@ -179,6 +181,7 @@ static void detach(struct gni_nic *nic)
 {
     unsigned stage;
 
+    aries_findings_nic_ends(nic);
     for (stage = 0; stage < ARIES_DETACH_STAGES; stage++)
         if (nic->on_detach[stage] != NULL)
             nic->on_detach[stage](nic);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues: the calls that create, read and wait for them. */
-#include "api/front.h"
+#include "api/findings.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -89,6 +89,7 @@ static void cq_release(struct gni_cq *cq)
 {
     struct aries_process *process = cq->nic->process;
 
+    aries_findings_cq_ends(cq);
     aries_requests_detach(cq);
     aries_channel_detach(cq);
     aries_list_remove(&cq->nic_link);
@@ -96,7 +97,7 @@ static void cq_release(struct gni_cq *cq)
     cq->nic->hw->cq_used--;
     cq->magic = 0;
     cq->nic = NULL;
-    cq->count = 0;
+    aries_cq_abandon(cq);
     aries_process_notify(process); /* wakes the fibers that wait for it: they see that it is gone */
     aries_cq_unref(cq);
 }
@@ -115,6 +116,7 @@ gni_return_t GNI_CqDestroy(gni_cq_handle_t cq_hndl)
     if (cq_hndl->ep_count > 0)
         return GNI_RC_ERROR_RESOURCE;
     sim_idle_break();
+    aries_findings_cq_destroyed(cq_hndl);
     cq_release(cq_hndl);
     return GNI_RC_SUCCESS;
 }
@@ -133,8 +135,13 @@ static void describe(const void *what, char *buffer, size_t size)
 {
     const struct gni_cq *cq = what;
 
-    if (cq_ok(cq))
-        snprintf(buffer, size, " %u of node %u", cq->index, cq->nic->hw->node);
+    int length;
+
+    if (!cq_ok(cq))
+        return;
+    length = snprintf(buffer, size, " %u of node %u", cq->index, cq->nic->hw->node);
+    if (length > 0 && (size_t)length < size)
+        aries_findings_cq_awaits(cq, buffer + length, size - (size_t)length);
 }
 
 /* Passes an SMSG completion to smsg.c first. Returns true if the library keeps it to itself. */
@@ -200,6 +207,7 @@ static gni_return_t pop_entry(struct gni_cq *cq, gni_cq_entry_t *event)
             fetch_ahead(cq);
         cq->head = (cq->head + 1) & (cq->ring_size - 1);
         cq->count--;
+        aries_cq_taken(cq, 1);
         if (aries_cq_entry_overrun(entry))
             cq->overrun = false;
     } while (aries_cq_entry_type(entry) == GNI_CQ_EVENT_TYPE_SMSG &&

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "api/findings.h"
+#include "nic/findings.h"
 
 void *aries_datagram_checked(void *memory)
 {
@@ -315,9 +317,9 @@ void aries_datagram_finalise(struct aries_datagram_session *session, enum aries_
     }
     session->state = state;
     aries_list_remove(&session->age_link);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_DATAGRAM, datagrams->nic->hw->node, 0,
-          state == ARIES_SESSION_COMPLETED ? "completed" : "ended", sim_now(), 0, 0,
-          session->number);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_DATAGRAM, datagrams->nic->hw->node, 0,
+              state == ARIES_SESSION_COMPLETED ? "completed" : "ended", sim_now(), 0, 0,
+              session->number);
     aries_process_notify(datagrams->nic->process);
 }
 
@@ -384,6 +386,43 @@ void aries_datagram_cancel(struct aries_datagram_session *session)
     if (offer == NULL || !aries_datagram_withdraw(offer))
         aries_datagram_send_to_peer(session, ARIES_DATAGRAM_CANCEL);
     aries_datagram_finalise(session, ARIES_SESSION_TERMINATED);
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+static sim_cold void record_unmatched(const struct gni_nic *nic,
+                                      const struct aries_datagram_session *session)
+{
+    char peer[ARIES_PEER_NAME];
+
+    if (!session->has_peer) {
+        sim_finding_record(&aries_rules[ARIES_RULE_WILDCARD_UNMATCHED], nic->hw->node,
+                           nic->process->name, "nobody matched its wildcard datagram of %u bytes",
+                           session->local_length);
+        return;
+    }
+    aries_peer_name(session->peer.nic, nic->ptag, session->peer.inst_id, peer);
+    sim_finding_record(&aries_rules[ARIES_RULE_DATAGRAM_UNMATCHED], nic->hw->node,
+                       nic->process->name, "its datagram of %u bytes to %s was never matched",
+                       session->local_length, peer);
+}
+
+void aries_findings_datagrams(struct gni_nic *nic, const struct gni_ep *ep)
+{
+    const struct aries_process *process = nic->process;
+    const struct aries_list *link;
+
+    if (nic->datagrams == NULL || !nic->hw->fabric->checks || nic->left_checked || process->dead ||
+        process->leaving || !nic->hw->alive || (ep != NULL && ep->datagram == NULL))
+        return;
+    for (link = nic->datagrams->all.next; link != &nic->datagrams->all; link = link->next) {
+        const struct aries_datagram_session *session =
+            sim_container_of(link, struct aries_datagram_session, all_link);
+
+        if (session->state == ARIES_SESSION_WAITING && session->mark != NULL &&
+            (ep == NULL || session->mark == ep->datagram))
+            record_unmatched(nic, session);
+    }
 }
 
 /* Frees the domains that are left: those of processes that never ended. */

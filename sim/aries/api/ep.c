@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoints: the peers of a communication domain. */
+#include "api/findings.h"
 #include "api/front.h"
 
 #include <assert.h>
@@ -159,6 +160,8 @@ gni_return_t GNI_EpDestroy(gni_ep_handle_t ep_hndl)
         return GNI_RC_INVALID_PARAM;
     sim_settle();
     sim_idle_break();
+    aries_findings_ep_destroyed(ep_hndl);
+    aries_findings_datagrams(ep_hndl->nic, ep_hndl);
     ep_release(ep_hndl);
     return GNI_RC_SUCCESS;
 }

@@ -277,8 +277,8 @@ gni_return_t GNI_SuspendJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, u
     state->suspended = result == GNI_RC_SUCCESS;
     if (!state->suspended)
         aries_hw_release(hw);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, hw->node, 0, "job suspended", sim_now(), 0, 0,
-          state->ptag);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, hw->node, 0, "job suspended", sim_now(), 0, 0,
+              state->ptag);
     return result;
 }
 
@@ -294,7 +294,7 @@ gni_return_t GNI_ResumeJob(uint32_t device_id, uint64_t job_id, uint8_t ptag, ui
         return GNI_RC_INVALID_STATE;
     state->suspended = false;
     aries_hw_release(hw);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, hw->node, 0, "job resumed", sim_now(), 0, 0,
-          state->ptag);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, hw->node, 0, "job resumed", sim_now(), 0, 0,
+              state->ptag);
     return GNI_RC_SUCCESS;
 }

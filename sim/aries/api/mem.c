@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory registration. */
+#include "api/findings.h"
 #include "api/front.h"
 
 #include <assert.h>
@@ -346,6 +347,7 @@ gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_
     mr = own_registration(nic_hndl, mem_hndl); /* looked up again: time has passed */
     if (mr == NULL)
         return GNI_RC_INVALID_PARAM;
+    aries_findings_deregistered(mr);
     mr_release(mr);
     return GNI_RC_SUCCESS;
 }

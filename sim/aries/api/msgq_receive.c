@@ -216,8 +216,8 @@ static bool hand_over(struct gni_msgq *msgq, struct aries_msgq_message *message)
     if (connection->state != ARIES_MSGQ_FREE && connection->generation == message->generation)
         view_of(msgq, connection)->messages++;
     nic->hw->fabric->counters.msgq_received++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index,
-          "msgq receive", sim_local_time(), 0, 0, message->length);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index,
+              "msgq receive", sim_local_time(), 0, 0, message->length);
     return msgq->callback(message->sender, message->pe, message->data, message->tag, msgq->data) !=
            0;
 }

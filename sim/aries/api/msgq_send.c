@@ -334,12 +334,6 @@ static gni_return_t wait_for_credit(struct gni_msgq *msgq, const struct aries_ms
     return result;
 }
 
-static gni_return_t stalled(struct gni_msgq *msgq, unsigned statistic)
-{
-    msgq->nic->statistics[statistic]++;
-    return GNI_RC_NOT_DONE;
-}
-
 struct message {
     const void *header, *data;
     uint32_t header_length, length, msg_id; /* `length` is that of the data */
@@ -390,8 +384,8 @@ static void send_now(struct gni_msgq *msgq, struct aries_msgq_connection *connec
     connection->reported = connection->received;
     msgq->stalled = false;
     nic->hw->fabric->counters.msgq_sent++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index,
-          "msgq send", sim_local_time(), 0, 0, length);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index,
+              "msgq send", sim_local_time(), 0, 0, length);
     sim_idle_break();
     launch(connection, send, find_remote(connection, ep->remote_id), ARIES_MSGQ_LINE + place,
            timing->cpu_smsg + (nic->fma_shared ? timing->cpu_fma_shared : 0) +
@@ -462,7 +456,9 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
     if (sim_idling() || !can_send(view)) {
         result = wait_for_credit(msgq, view);
         if (result == GNI_RC_NOT_DONE)
-            return stalled(msgq, GNI_STAT_SMSG_MBOX_CREDITS_STALL);
+            sim_poll_count(&msgq->nic->statistics[GNI_STAT_SMSG_MBOX_CREDITS_STALL]);
+        if (result == GNI_RC_NOT_DONE)
+            return result;
         /* Time has passed: look everything up again. */
         if (result == GNI_RC_SUCCESS)
             result = check_arguments(msgq, ep_hndl, &message);
@@ -475,8 +471,10 @@ gni_return_t GNI_MsgqSend(gni_msgq_handle_t msgq_hndl, gni_ep_handle_t ep_hndl, 
                   ? NULL
                   : aries_request_new(ep_hndl->cq, ep_hndl, NULL, GNI_CQMODE_GLOBAL_EVENT);
     if (request == NULL) {
+        sim_idle_break(); /* each attempt counts */
         sim_spend(aries_timing_of(msgq->nic)->cpu_smsg / 2);
-        return stalled(msgq, GNI_STAT_SMSG_REQ_STALL);
+        msgq->nic->statistics[GNI_STAT_SMSG_REQ_STALL]++;
+        return GNI_RC_NOT_DONE;
     }
     send_now(msgq, connection, ep_hndl, request, &message);
     return GNI_RC_SUCCESS;

@@ -13,6 +13,7 @@
 #include "nic/amo.h"
 #include "api/ce.h"
 #include "nic/cq_entry.h"
+#include "nic/findings.h"
 #include "nic/mem_handle.h"
 
 #define RDMA_LENGTH_MAX UINT32_MAX
@@ -85,6 +86,49 @@ static void silent_done(void *context, uint8_t status, uint8_t info, bool remote
     aries_nic_unref(nic);
 }
 
+static sim_cold void descriptor_reused(const struct gni_cq *cq, const struct aries_request *request,
+                                       const char *how)
+{
+    const struct gni_ep *ep = request->ep;
+    char peer[ARIES_PEER_NAME];
+
+    aries_peer_name(ep != NULL ? ep->remote : NULL, cq->nic->ptag,
+                    ep != NULL ? ep->remote_id : request->inst_id, peer);
+    sim_finding_record(
+        &aries_rules[ARIES_RULE_DESCRIPTOR_REUSED], cq->nic->hw->node, cq->nic->process->name,
+        "the descriptor of a post to %s was %s before its completion was collected", peer, how);
+}
+
+/*
+ * The library has set the descriptor's status to NOT_DONE at the post: it is so until it is
+ * collected, or somebody else has written it.
+ */
+static void check_descriptor(const struct gni_cq *cq, const struct aries_request *request,
+                             uint16_t event)
+{
+    const gni_post_descriptor_t *descr = request->descr;
+
+    if (cq->fabric->checks && ((descr->cq_mode_complete & event) ||
+                               (descr->cq_mode_complete == 0 && descr->status != GNI_RC_NOT_DONE)))
+        descriptor_reused(cq, request, "changed");
+}
+
+/* Whether another post of the queue still uses the descriptor. */
+static void check_reuse(const struct gni_cq *cq, const gni_post_descriptor_t *descr)
+{
+    uint32_t i;
+
+    for (i = 0; i < cq->requests_count && !cq->lost_events; i++) {
+        const struct aries_request *request =
+            &cq->requests[i >> ARIES_REQUESTS_SHIFT]->request[i & (ARIES_REQUESTS_CHUNK - 1)];
+
+        if (request->busy && request->descr == descr) {
+            descriptor_reused(cq, request, "posted again");
+            return;
+        }
+    }
+}
+
 gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data,
                               gni_post_descriptor_t **post_descr)
 {
@@ -107,6 +151,7 @@ gni_return_t GNI_GetCompleted(gni_cq_handle_t cq_hndl, gni_cq_entry_t event_data
                                                        : GNI_CQMODE_GLOBAL_EVENT;
     assert(request->expected & event);
     *post_descr = request->descr;
+    check_descriptor(cq_hndl, request, event);
     request->descr->status = failed ? GNI_RC_TRANSACTION_ERROR : GNI_RC_SUCCESS;
     request->descr->cq_mode_complete |= event;
     request->pushed--;
@@ -161,6 +206,8 @@ gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work 
     sim_idle_break();
     began = sim_trace_begin();
     if (post->expected != 0) {
+        if (sim_unlikely(post->descr->status == GNI_RC_NOT_DONE) && post->cq->fabric->checks)
+            check_reuse(post->cq, post->descr);
         request = aries_request_new(post->cq, post->ep, post->descr, post->expected);
         if (request == NULL)
             return GNI_RC_ERROR_RESOURCE;
@@ -191,8 +238,8 @@ gni_return_t aries_post_launch(const struct aries_post *post, struct aries_work 
         hw->ops->submit(nic, works);
     else
         hw->ops->submit_chain(nic, works, count);
-    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, hw->node, nic->process->trace_index, post->call, began,
-          sim_trace_taken(began, cpu), 0, bytes);
+    sim_trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, hw->node, nic->process->trace_index, post->call,
+              began, sim_trace_taken(began, cpu), 0, bytes);
     return GNI_RC_SUCCESS;
 }
 

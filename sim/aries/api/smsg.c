@@ -16,8 +16,11 @@
 #include <assert.h>
 #include <glib.h>
 #include <stdio.h>
+#include <string.h>
 #include "api/delivery.h"
+#include "api/findings.h"
 #include "nic/cq_entry.h"
+#include "nic/findings.h"
 #include "nic/mem_handle.h"
 #include "nic/status.h"
 
@@ -48,9 +51,12 @@ _Static_assert((ARIES_SMSG_MARK & 1) == 0, "the lowest bit of a mark has a meani
 void aries_smsg_describe(const void *what, char *buffer, size_t size)
 {
     const struct gni_ep *ep = what;
-    int peer = ep->remote != NULL ? (int)ep->remote->node : -1;
+    char peer[ARIES_PEER_NAME], node[32] = "";
 
-    snprintf(buffer, size, ", peer on node %d; %u sent, %u of them released, %u received", peer,
+    aries_peer_name(ep->remote, ep->nic->ptag, ep->remote_id, peer);
+    if (ep->remote != NULL && strncmp(peer, "instance", strlen("instance")) != 0)
+        snprintf(node, sizeof node, " on node %u", ep->remote->node);
+    snprintf(buffer, size, ", peer %s%s; %u sent, %u of them released, %u received", peer, node,
              ep->tx_sent, ep->tx_returned, ep->rx_received);
 }
 
@@ -94,7 +100,7 @@ static uintptr_t ring_address(const gni_smsg_attr_t *attr)
     return (uintptr_t)attr->msg_buffer + attr->mbox_offset + ARIES_SMSG_CONTROL_BYTES;
 }
 
-static GHashTable *mailboxes_of(const struct gni_ep *ep)
+static GTree *mailboxes_of(const struct gni_ep *ep)
 {
     return ep->nic->hw->fabric->mailboxes;
 }
@@ -130,7 +136,8 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
     ep->return_failures = 0;
     assert(aries_smsg_span(ep->message_max) <= ep->rx_bytes &&
            aries_smsg_span(ep->message_max) <= ep->tx_bytes);
-    g_hash_table_insert(mailboxes_of(ep), ep->rx_ring, ep);
+    aries_findings_mailbox_new(ep, ep->rx_ring, ep->rx_bytes);
+    g_tree_insert(mailboxes_of(ep), ep->rx_ring, ep);
     return true;
 }
 
@@ -158,8 +165,8 @@ void aries_smsg_ep_release(struct gni_ep *ep)
 {
     if (!ep->connected)
         return;
-    if (g_hash_table_lookup(mailboxes_of(ep), ep->rx_ring) == ep)
-        g_hash_table_remove(mailboxes_of(ep), ep->rx_ring);
+    if (g_tree_lookup(mailboxes_of(ep), ep->rx_ring) == ep)
+        g_tree_remove(mailboxes_of(ep), ep->rx_ring);
     ep->connected = false;
     ep->epoch = (ep->epoch + 1) % ARIES_SMSG_EPOCHS;
     aries_list_remove(&ep->return_link);
@@ -199,7 +206,7 @@ static void send_done(void *context, uint8_t status, uint8_t info, bool remote_o
 /* Finds the receiving endpoint, so that the lines which it reads first can be prefetched for it. */
 static sim_noinline void find_peer(struct gni_ep *ep)
 {
-    ep->peer = g_hash_table_lookup(mailboxes_of(ep), (void *)(uintptr_t)ep->tx_ring);
+    ep->peer = g_tree_lookup(mailboxes_of(ep), (void *)(uintptr_t)ep->tx_ring);
 }
 
 static void submit_record(struct gni_ep *ep, struct aries_request *request,
@@ -270,9 +277,10 @@ static sim_noinline bool wait_for_room(struct gni_ep *ep)
     return sim_poll(&wait, aries_smsg_can_send, aries_timing_of(ep->nic)->cpu_smsg / 2);
 }
 
+/* The last poll found no credit. Polls that the simulation leaves out count as well. */
 static sim_cold gni_return_t stalled(struct gni_nic *nic, unsigned statistic)
 {
-    nic->statistics[statistic]++;
+    sim_poll_count(&nic->statistics[statistic]);
     return GNI_RC_NOT_DONE;
 }
 
@@ -307,8 +315,10 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     if (request == NULL) {
         if (copy != NULL)
             aries_smsg_copy_free(&(struct aries_request){.copy = copy});
+        sim_idle_break(); /* each attempt counts */
         sim_spend(aries_timing_of(nic)->cpu_smsg / 2);
-        return stalled(nic, GNI_STAT_SMSG_REQ_STALL);
+        nic->statistics[GNI_STAT_SMSG_REQ_STALL]++;
+        return GNI_RC_NOT_DONE;
     }
     request->post_id = (uint64_t)ep->tx_next << 32 | msg_id;
     ep->slots[ep->tx_next] = (uint16_t)(span / ARIES_SMSG_UNIT);
@@ -329,8 +339,10 @@ static gni_return_t send_message(struct gni_ep *ep, const void *header, uint32_t
     ep->tx_sent++;
     assert(ep->tx_used <= ep->tx_bytes && ep->tx_sent - ep->tx_freed <= ep->tx_slots);
     nic->hw->fabric->counters.smsg_sent++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index, "send",
-          sim_local_time(), 0, 0, length);
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_add_number("to node", ep->remote->node);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, nic->hw->node, nic->process->trace_index, "send",
+              sim_local_time(), 0, 0, length);
     sim_idle_break();
     submit_record(ep, request, record, offset, send_cost(nic, length));
     return GNI_RC_SUCCESS;

@@ -155,8 +155,10 @@ static gni_return_t find_next(struct gni_ep *ep)
     ep->rx_current = offset;
     ep->rx_units = (uint16_t)(aries_smsg_span(record->length) / ARIES_SMSG_UNIT);
     ep->nic->hw->fabric->counters.smsg_received++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, ep->nic->hw->node, ep->nic->process->trace_index,
-          "receive", sim_local_time(), 0, 0, record->length);
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_add_number("from node", ep->remote->node);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_SMSG, ep->nic->hw->node, ep->nic->process->trace_index,
+              "receive", sim_local_time(), 0, 0, record->length);
     return GNI_RC_SUCCESS;
 }
 

@@ -52,4 +52,4 @@ _Thread_local int aries_live_cancel_state = PTHREAD_CANCEL_DISABLE;
         pthread_setcancelstate(state, NULL);                                    \
         return status;                                                          \
     }
-#include "calls.h"
+#include "nic/calls.h"

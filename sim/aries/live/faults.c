@@ -22,7 +22,8 @@ static void crash(uint32_t node)
     struct aries_nic *hw = &aries_live.fabric->nics[node];
 
     hw->alive = false;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
+    sim_trace_add_number("node", node);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     if (hw == aries_live.hw)
         aries_process_kill(aries_live.process, "the node has crashed, as the scenario says");
     aries_datagrams_node_down(aries_live.fabric, node);
@@ -34,8 +35,8 @@ static void corrupt(struct aries_mr *mr)
     if (mr->corrupt)
         return;
     mr->corrupt = true;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, aries_live.hw->node, 0, "mdd corrupt", sim_now(), 0,
-          0, mr->mdh);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, aries_live.hw->node, 0, "mdd corrupt", sim_now(),
+              0, 0, mr->mdh);
     aries_hw_mr_changed(mr);
     aries_error_raise(aries_live.hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE, mr->ptag,
                       mr->mdh);

@@ -111,8 +111,8 @@ sim_noinline void aries_live_share_help(const struct aries_live_link *link,
     store(&own->helped, name);
     store(&own->helping, 0);
     if (from < request->length) /* else the initiator was faster */
-        trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, aries_live.hw->node, 0, "help", began,
-              sim_now() - began, 0, request->length - from);
+        sim_trace(SIM_TRACE_SLICE, ARIES_TRACK_RX, aries_live.hw->node, 0, "help", began,
+                  sim_now() - began, 0, request->length - from);
 }
 
 /* ---- the initiator --------------------------------------------------------------------------- */

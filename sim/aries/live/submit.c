@@ -39,8 +39,9 @@ static bool inspect(struct aries_live_op *op)
     struct aries_live_fault fault;
 
     if (aries_live_inject_fault(&op->work, &fault)) {
-        trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, aries_live.hw->node, 0,
-              fault.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
+        sim_trace_add_number("to node", op->work.target->node);
+        sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, aries_live.hw->node, 0,
+                  fault.status != 0 ? "lost" : "delayed", sim_now(), 0, 0, op->work.target->node);
         if (fault.status != 0 && !fault.executed) {
             aries_live_op_end(op, fault.status, fault.info);
             return false;

@@ -93,9 +93,10 @@ void aries_live_trace_transaction(const struct aries_live_end *end)
     uint32_t node = aries_live.hw->node;
     sim_time_t now = sim_now();
 
-    trace(SIM_TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA, node, 0,
-          end->name, end->began, now - end->began, end->flow, end->bytes);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, node, 0, "complete", now, 0, end->flow, end->status);
+    sim_trace(SIM_TRACE_SLICE, end->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
+              node, 0, end->name, end->began, now - end->began, end->flow, end->bytes);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, node, 0, "complete", now, 0, end->flow,
+              end->status);
 }
 
 sim_cold void aries_live_trace_arrival(const struct aries_live_link *link,
@@ -111,6 +112,6 @@ sim_cold void aries_live_trace_arrival(const struct aries_live_link *link,
     if (record->kind >= G_N_ELEMENTS(names) || record->count < sizeof(request))
         return;
     memcpy(&request, record->bytes, sizeof(request));
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, aries_live.hw->node, 0, names[record->kind], sim_now(),
-          0, link->flow_from + request.number, request.length);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, aries_live.hw->node, 0, names[record->kind],
+              sim_now(), 0, link->flow_from + request.number, request.length);
 }

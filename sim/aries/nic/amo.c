@@ -61,6 +61,17 @@ uint64_t aries_amo_length(uint32_t command, uint64_t length)
     return single && length > width && length % width == 0 ? width : length;
 }
 
+/* The C library's fmin() may return either zero of -0 and +0, and either NaN of two. */
+static double lesser(double t, double a)
+{
+    return isnan(t) ? a : isnan(a) ? t : a < t ? a : t;
+}
+
+static double greater(double t, double a)
+{
+    return isnan(t) ? a : isnan(a) ? t : a > t ? a : t;
+}
+
 static uint64_t float_apply(enum operation operation, uint64_t old, uint64_t first)
 {
     uint32_t old_bits = (uint32_t)old, first_bits = (uint32_t)first, result_bits;
@@ -68,7 +79,9 @@ static uint64_t float_apply(enum operation operation, uint64_t old, uint64_t fir
 
     memcpy(&t, &old_bits, sizeof(t));
     memcpy(&a, &first_bits, sizeof(a));
-    result = operation == FPMIN ? fminf(t, a) : operation == FPMAX ? fmaxf(t, a) : t + a;
+    result = operation == FPMIN   ? (float)lesser(t, a)
+             : operation == FPMAX ? (float)greater(t, a)
+                                  : t + a;
     memcpy(&result_bits, &result, sizeof(result));
     return result_bits;
 }
@@ -79,7 +92,7 @@ static uint64_t double_apply(enum operation operation, uint64_t old, uint64_t fi
 
     memcpy(&t, &old, sizeof(t));
     memcpy(&a, &first, sizeof(a));
-    result = operation == FPMIN ? fmin(t, a) : operation == FPMAX ? fmax(t, a) : t + a;
+    result = operation == FPMIN ? lesser(t, a) : operation == FPMAX ? greater(t, a) : t + a;
     memcpy(&old, &result, sizeof(result));
     return old;
 }

@@ -60,6 +60,7 @@ struct gni_nic {
     uint8_t ptag; /* the resolved tag, never GNI_FIND_ALLOC_PTAG */
     bool fma_shared, dual_events;
     bool claimed; /* live mode: other processes know of the instance */
+    bool left_checked; /* what it left behind was recorded as findings */
     uint8_t smsg_route; /* enum net_route */
     struct aries_nic *hw;
     struct aries_process *process;

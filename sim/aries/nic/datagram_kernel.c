@@ -8,6 +8,7 @@
 #include "nic/datagram.h"
 
 #include <assert.h>
+#include <glib.h>
 #include <stdlib.h>
 
 #define RETRY (2 * SIM_MS) /* assumed: the interval of the driver was not published */
@@ -114,11 +115,21 @@ void aries_datagram_send_ended(struct aries_datagram_message *message, bool acce
         finish(message, SIM_LEDGER_OK);
 }
 
+static void describe_message(const void *what, struct sim_fault_hit *hit)
+{
+    const struct aries_datagram_message *message = what;
+
+    g_strlcpy(hit->what, "datagram", sizeof(hit->what));
+    g_snprintf(hit->extent, sizeof(hit->extent), "%u B", (unsigned)message->length);
+}
+
 /* Applies the scenario's faults to the message. True: it was dropped or delayed. */
 static bool fault_injected(struct aries_datagram_message *message)
 {
     struct aries_fabric *fabric = message->from.nic->fabric;
     struct sim_fault_subject subject = {
+        .describe = describe_message,
+        .what = message,
         .source = message->from.nic->node,
         .target = message->to.nic->node,
         .source_group = net_group_of(fabric->net, message->from.nic->node),
@@ -134,8 +145,9 @@ static bool fault_injected(struct aries_datagram_message *message)
     rule = sim_fault_ask(&fabric->fault_datagram, &subject);
     if (rule == NULL)
         return false;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, subject.source, 0, "datagram fault", sim_now(), 0, 0,
-          rule->action);
+    sim_trace_add_text("do", sim_fault_action_name(rule->action));
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, subject.source, 0, "datagram fault", sim_now(), 0,
+              0, rule->action);
     switch (rule->action) {
     case SIM_FAULT_DROP:
         sim_timer_arm(&message->timer, sim_now() + RETRY);

@@ -93,7 +93,10 @@ void aries_error_raise(struct aries_nic *hw, gni_error_mask_t mask, uint16_t cod
     struct aries_list *link;
 
     hw->fabric->counters.error_events++;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "error event", sim_now(), 0, 0, code);
+    if (code < ARIES_STATUS_COUNT)
+        sim_trace_add_text("error", aries_status_name(code));
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "error event", sim_now(), 0, 0,
+              code);
     for (link = hw->errors.next; link != &hw->errors; link = link->next) {
         struct gni_err *errors = sim_container_of(link, struct gni_err, hw_link);
 

@@ -52,11 +52,22 @@ static sim_cold void mark_overrun(struct gni_cq *cq)
 {
     if (cq->overrun)
         return;
-    cq->overrun = true;
-    if (cq->count > 0)
+    cq->overrun = cq->lost_events = true;
+    if (cq->count > 0) {
         slot(cq, cq->count - 1)->entry |= ARIES_CQ_OVERRUN;
-    else /* an overrun forced on an empty queue: this entry carries only the mark */
-        ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN, NULL);
+        return;
+    }
+    /* An overrun forced on an empty queue: this entry carries only the mark. */
+    ring_put(cq, aries_cq_entry_remote(0, 0, 0) | ARIES_CQ_OVERRUN, NULL);
+    sim_ledger_count(&cq->fabric->book_event, 1, 0);
+}
+
+static void describe_entry(const void *what, struct sim_fault_hit *hit)
+{
+    const gni_cq_entry_t *entry = what;
+    bool remote = aries_cq_entry_source(*entry) == ARIES_CQ_SOURCE_RMT;
+
+    g_snprintf(hit->what, sizeof(hit->what), "%s event", remote ? "destination" : "source");
 }
 
 static bool finds_full(struct aries_fabric *fabric, struct gni_cq *cq, gni_cq_entry_t entry)
@@ -69,6 +80,8 @@ static bool finds_full(struct aries_fabric *fabric, struct gni_cq *cq, gni_cq_en
     if (sim_likely(fabric->fault_cq.rules == NULL))
         return false;
     subject = (struct sim_fault_subject){
+        .describe = describe_entry,
+        .what = &entry,
         .source = SIM_FAULT_ANY,
         .target = cq->nic->hw->node,
         .source_group = SIM_FAULT_ANY,
@@ -106,15 +119,15 @@ bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *read
         fabric->counters.overruns++;
         sim_ledger_count(&fabric->book_event, 1, 0);
         sim_ledger_count_lost(&fabric->book_event, 1);
-        trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "overrun", sim_now(), 0, 0,
-              entry >> 48);
+        sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "overrun", sim_now(), 0,
+                  0, entry >> 48);
         aries_process_notify(cq->nic->process);
         return false;
     }
     ring_put(cq, entry, reader_data);
-    sim_ledger_count(&fabric->book_event, 1, 1);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "event", sim_now(), 0, 0,
-          entry >> 48);
+    sim_ledger_count(&fabric->book_event, 1, 0);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, hw->node, cq->index, "event", sim_now(), 0, 0,
+              entry >> 48);
     aries_process_notify(cq->nic->process);
     return true;
 }
@@ -125,8 +138,8 @@ void aries_cq_overrun(struct gni_cq *cq)
         return;
     mark_overrun(cq);
     cq->nic->hw->fabric->counters.overruns++;
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, cq->nic->hw->node, cq->index, "overrun", sim_now(), 0,
-          0, 0);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_CQ, cq->nic->hw->node, cq->index, "overrun", sim_now(),
+              0, 0, 0);
     aries_process_notify(cq->nic->process);
 }
 
@@ -150,6 +163,29 @@ void aries_cq_force_overrun_of(struct aries_fabric *fabric, uint32_t node, uint3
             aries_cq_overrun(cq);
             aries_error_raise(nic->hw, GNI_ERRMASK_TRANSIENT, A_STATUS_CQ_OVERRUN, nic->ptag,
                               cq->index);
+        }
+    }
+}
+
+void aries_cq_abandon(struct gni_cq *cq)
+{
+    sim_ledger_count_lost(&cq->fabric->book_event, cq->count);
+    cq->count = 0;
+}
+
+void aries_fabric_abandon_events(struct aries_fabric *fabric)
+{
+    const struct aries_list *link, *inner;
+    uint32_t node;
+
+    for (node = 0; node < fabric->nodes; node++) {
+        const struct aries_list *attached = &fabric->nics[node].attached;
+
+        for (link = attached->next; link != attached; link = link->next) {
+            struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
+
+            for (inner = nic->cqs.next; inner != &nic->cqs; inner = inner->next)
+                aries_cq_abandon(sim_container_of(inner, struct gni_cq, nic_link));
         }
     }
 }

@@ -97,6 +97,8 @@ struct gni_cq {
     uint32_t ep_count;
     uint32_t entry_count;
     uint32_t fired; /* number of channel events that were not collected */
+    bool lost_events; /* it has overrun at least once */
+    bool left_checked; /* its leftovers were recorded as findings */
     struct aries_list nic_link;
     struct gni_comp_chan *channel; /* completion channel, or NULL */
     struct aries_list channel_link, fired_link; /* links in the channel's lists */
@@ -106,7 +108,7 @@ struct gni_cq {
  * Stores an entry, which becomes visible now, and wakes the process. If the queue is full, the
  * event is lost, the newest entry is marked OVERRUN (once until the reader sees it), and false is
  * returned. Dead or UNMANAGED queues ignore the entry and return true. Also asks the fault point
- * "aries.cq" and books in book_event.
+ * "aries.cq" and books the event in book_event as handed in; aries_cq_taken() books its end.
  */
 bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
 /*
@@ -117,6 +119,16 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
 bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data);
 /* The next read of the queue reports an overrun, as if an event had just been lost. */
 void aries_cq_overrun(struct gni_cq *cq);
+/* The program has taken so many entries from the queue. */
+static inline void aries_cq_taken(struct gni_cq *cq, uint32_t count)
+{
+    sim_ledger_count(&cq->fabric->book_event, 0, count);
+}
+/*
+ * Books the entries that nobody will read as lost: the queue ends, or the run does. Rules of
+ * findings say whether that is a mistake.
+ */
+void aries_cq_abandon(struct gni_cq *cq);
 extern const struct aries_class aries_cq_class; /* api/cq.c */
 void aries_cq_ref(struct gni_cq *cq);
 void aries_cq_unref(struct gni_cq *cq); /* frees the object when the last reference goes */

@@ -76,6 +76,7 @@ struct aries_fabric {
         book_msgq, book_datagram, book_ce;
     struct sim_fault_point fault_packet, fault_cq, fault_datagram;
     struct aries_counters counters;
+    bool checks; /* programs are watched for mistakes: findings.h */
     /* Where an SMSG message is assembled: one buffer for all, which stays in the cache. */
     uint64_t record[128];
     struct aries_work message;
@@ -87,7 +88,8 @@ struct aries_fabric {
     uint16_t incarnation;
     struct aries_fabric *retired; /* fabrics destroyed earlier and not freed yet: process.c */
     /* Connections by the address of their ring; only for look-ups, never iterated. */
-    struct _GHashTable *mailboxes;
+    struct _GTree *mailboxes;
+    struct _GHashTable *names; /* of processes by instance, for findings; NULL: none */
     struct aries_sim_fabric *sim; /* state that only sim/ uses */
 };
 

@@ -107,6 +107,7 @@ static const struct {
     FIELD(cqe, "aries.nic.cqe_ns", NS),
     FIELD(bte_desc, "aries.nic.bte_desc_ns", NS),
     FIELD(fma_gap, "aries.nic.fma_gap_ps", PS),
+    FIELD(amo_gap, "aries.nic.amo_gap_ps", PS),
     FIELD(amo_hit, "aries.nic.amo_hit_ns", NS),
     FIELD(bte_rate, "aries.nic.bte_rate_MBps", MBPS),
     FIELD(fma_get_rate, "aries.nic.fma_get_MBps", MBPS),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "nic/interface.h"
 #include "nic/objects.h"
+#include "nic/findings.h"
 #include "nic/job.h"
 #include "nic/mem_copy.h"
 #include "nic/params.h"
@@ -79,6 +80,11 @@ static void free_retired(void)
     }
 }
 
+static gint by_address(gconstpointer a, gconstpointer b)
+{
+    return (a > b) - (a < b);
+}
+
 struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
                                          uint64_t seed)
 {
@@ -109,7 +115,7 @@ struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_par
     register_books(fabric);
     aries_tracks_register();
     aries_copy_guard();
-    fabric->mailboxes = g_hash_table_new(NULL, NULL);
+    fabric->mailboxes = g_tree_new(by_address);
     aries_hw_fabric_init(fabric);
     return fabric;
 }
@@ -152,7 +158,8 @@ void aries_fabric_destroy(struct aries_fabric *fabric)
             aries_process_exit(sim_container_of(processes->next, struct aries_process, node_link));
     }
     run_ends(fabric, ARIES_END_MESSAGES);
-    g_hash_table_destroy(fabric->mailboxes);
+    g_tree_destroy(fabric->mailboxes);
+    aries_peers_forget(fabric);
     aries_hw_fabric_fini(fabric);
     aries_copy_unguard();
     for (node = 0; node < fabric->nodes; node++) {
@@ -216,6 +223,11 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
     return process;
 }
 
+uint32_t aries_process_trace_index(const struct aries_process *process)
+{
+    return process->trace_index;
+}
+
 void *aries_process_arg(const struct aries_process *process)
 {
     return process->killed_arg;
@@ -225,6 +237,7 @@ void aries_process_exit(struct aries_process *process)
 {
     unsigned stage;
 
+    process->leaving = true;
     for (stage = 0; stage < ARIES_EXIT_STAGES; stage++)
         if (process->on_exit[stage] != NULL)
             process->on_exit[stage](process);

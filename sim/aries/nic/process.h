@@ -29,6 +29,7 @@ struct aries_process {
     uint32_t interrupted_count;
     uint32_t ce_id; /* id of ce_result for sim_poll */
     bool privileged, dead;
+    bool leaving; /* aries_process_exit() releases its objects */
     uint32_t pid;
     uint64_t job_id;
     char *name;

@@ -27,6 +27,8 @@ struct aries_mr {
     gni_mem_handle_t handle;
     struct aries_list nic_link; /* nic->mrs, in order of registration */
     uint16_t mdh;
+    /* Simulation: posted transfers that need it, and those of them whose target it is. */
+    uint32_t in_flight, targeted;
 } __attribute__((aligned(SIM_LINE)));
 
 enum aries_access { ARIES_READ, ARIES_WRITE };
@@ -48,8 +50,6 @@ uint8_t aries_mr_check(struct aries_nic *hw, uint8_t ptag, gni_mem_handle_t hand
  */
 bool aries_mr_write(struct aries_mr *mr, uint64_t addr, const void *from, uint64_t length);
 bool aries_mr_read(struct aries_mr *mr, uint64_t addr, void *to, uint64_t length);
-/* The same protection against unmapped pages for plain memory of the caller's process. */
-bool aries_copy(void *to, const void *from, uint64_t length);
 /*
  * The host address of offset or virtual address `addr` in mr. NULL: [addr, addr+length) is not in
  * one piece.

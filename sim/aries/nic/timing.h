@@ -12,7 +12,7 @@ struct aries_timing {
     sim_time_t cpu_fma, cpu_rdma, cpu_smsg, cpu_cqget, cpu_getcomp, cpu_getnext, cpu_release,
         cpu_fma_shared;
     sim_time_t pcie_write, pcie_read, poll, irq_wake;
-    sim_time_t tx, rx, rspgen, rsprx, cqe, bte_desc, fma_gap, amo_hit;
+    sim_time_t tx, rx, rspgen, rsprx, cqe, bte_desc, fma_gap, amo_gap, amo_hit;
     sim_time_t nic_packet; /* 64 B through the transmit or receive pipeline: 5 cclk */
     sim_time_t nic_flit; /* 1 cclk */
     double bte_rate; /* B/ns */

@@ -27,8 +27,8 @@ static void land(struct sim_event *event)
         aries_mr_write(mr, work->remote_addr + offsetof(gni_ce_result_t, control),
                        &work->sync_flag_value, sizeof(work->sync_flag_value));
     }
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, work->target->node, 0, "land", sim_now(), 0, txn->flow,
-          sizeof(gni_ce_result_t));
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, work->target->node, 0, "land", sim_now(), 0,
+              txn->flow, sizeof(gni_ce_result_t));
     if (txn->entry.book != NULL)
         sim_ledger_deliver(&txn->entry, 0, 0);
     aries_process_written(mr->process);

@@ -108,6 +108,10 @@ bool aries_chunk_read_local(struct aries_txn *txn, struct aries_chunk *chunk)
         chunk->status = A_STATUS_AT_PF_INV;
     assert(chunk->bytes == 0 || chunk->data != NULL);
     chunk->info = ARIES_CQ_CPLTN_SREQ;
+    if (chunk->status == 0 && txn->source_copy != NULL)
+        aries_source_copy_compare(txn, chunk, mr);
+    if (txn->offset == txn->work.length && aries_txn_has_access(txn))
+        aries_access_local_done(txn);
     if (chunk->status == 0)
         sim_ledger_hand_in(&txn->entry,
                            sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
@@ -211,19 +215,13 @@ sim_time_t aries_chunk_reserve_transmit(struct aries_chunk *chunk)
 }
 
 static const struct sim_fault_rule *packet_fault(struct aries_fabric *fabric,
-                                                 const struct net_transfer *transfer)
+                                                 const struct aries_chunk *chunk)
 {
     struct sim_fault_subject subject;
 
     if (sim_likely(fabric->fault_packet.rules == NULL))
         return NULL;
-    subject = (struct sim_fault_subject){
-        .source = transfer->source,
-        .target = transfer->target,
-        .source_group = net_group_of(fabric->net, transfer->source),
-        .target_group = net_group_of(fabric->net, transfer->target),
-        .kind = transfer->class,
-    };
+    subject = aries_sim_fault_subject(chunk);
     return sim_fault_ask(&fabric->fault_packet, &subject);
 }
 
@@ -242,7 +240,7 @@ static void delayed(struct sim_event *event)
 void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
 {
     struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
-    const struct sim_fault_rule *rule = packet_fault(fabric, &chunk->transfer);
+    const struct sim_fault_rule *rule = packet_fault(fabric, chunk);
 
     if (sim_unlikely(rule != NULL)) {
         switch (rule->action) {
@@ -285,7 +283,7 @@ static sim_time_t request_drain(const struct aries_chunk *chunk, const struct ar
         return aries_chunk_flits(chunk) * timing->nic_flit / chunk->packets;
     if (work->op == ARIES_GET)
         return MAX(timing->nic_flit, aries_host_read_service(timing));
-    return work->op == ARIES_AMO ? timing->fma_gap : timing->nic_flit;
+    return work->op == ARIES_AMO ? timing->amo_gap : timing->nic_flit;
 }
 
 /*
@@ -367,10 +365,12 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     fabric->counters.request_flits += request_flits(chunk);
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
-    trace(SIM_TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
-          txn->source->node,
-          txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
-          aries_op_name(work->op), sim_now(),
-          chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_add_number("to node", work->target->node);
+    sim_trace(SIM_TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
+              txn->source->node,
+              txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
+              aries_op_name(work->op), sim_now(),
+              chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
     aries_chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }

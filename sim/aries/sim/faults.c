@@ -16,7 +16,8 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
         return;
     nic->alive = false;
     aries_hw_release(nic); /* requests that are held back end, too */
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
+    sim_trace_add_number("node", node);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node crash", sim_now(), 0, 0, node);
     for (link = nic->processes.next; link != &nic->processes;) {
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
 
@@ -46,7 +47,8 @@ static void mdd_hit(struct aries_nic *hw, struct aries_mr *mr)
     if (mr->corrupt)
         return;
     mr->corrupt = true;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "mdd corrupt", sim_now(), 0, 0, mr->mdh);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, hw->node, 0, "mdd corrupt", sim_now(), 0, 0,
+              mr->mdh);
     aries_error_raise(hw, GNI_ERRMASK_CRITICAL, A_STATUS_AT_MDD_UNCORRECTABLE, mr->ptag, mr->mdh);
 }
 
@@ -72,7 +74,7 @@ void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t regi
 
 void aries_hw_hold(struct aries_nic *hw, uint8_t ptag)
 {
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_FMA, hw->node, 0, "hold", sim_now(), 0, 0, ptag);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_FMA, hw->node, 0, "hold", sim_now(), 0, 0, ptag);
     hw->sim->holding = true;
 }
 
@@ -100,14 +102,16 @@ void aries_nic_hang(struct aries_fabric *fabric, uint32_t node, sim_time_t durat
     extend(&fabric->nics[node].sim->hang_until, duration);
     aries_error_raise(&fabric->nics[node], GNI_ERRMASK_TRANSIENT, A_STATUS_REQ_DISABLED, 0,
                       duration);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "nic hang", sim_now(), 0, 0, duration);
+    sim_trace_add_number("for ns", duration / SIM_NS);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "nic hang", sim_now(), 0, 0, duration);
 }
 
 void aries_pcie_stall(struct aries_fabric *fabric, uint32_t node, sim_time_t duration)
 {
     extend(&fabric->nics[node].sim->stall_until, duration);
     aries_error_raise(&fabric->nics[node], GNI_ERRMASK_TRANSIENT, A_STATUS_PI_ERR, 0, duration);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "pcie stall", sim_now(), 0, 0, duration);
+    sim_trace_add_number("for ns", duration / SIM_NS);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "pcie stall", sim_now(), 0, 0, duration);
 }
 
 void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration)
@@ -118,7 +122,8 @@ void aries_quiesce(struct aries_fabric *fabric, sim_time_t duration)
     extend(&sim->quiesce_until, duration);
     if (sim->quiesce_until > start)
         sim->quiesced += sim->quiesce_until - start;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "quiesce", sim_now(), 0, 0, duration);
+    sim_trace_add_number("for ns", duration / SIM_NS);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "quiesce", sim_now(), 0, 0, duration);
 }
 
 bool aries_hw_throttled(const struct aries_fabric *fabric)
@@ -167,20 +172,7 @@ void aries_throttle(struct aries_fabric *fabric, double percent, sim_time_t dura
     fabric->sim->throttle_until = sim_now() + duration;
     aries_bi_throttled(fabric, true);
     throttle_watch(fabric);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "throttle", sim_now(), 0, 0, (uint64_t)percent);
-}
-
-void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every)
-{
-    assert(mutation == ARIES_MUTATE_NONE || every > 0);
-    fabric->sim->mutation = mutation;
-    fabric->sim->mutate_every = every;
-    fabric->sim->mutate_seen = 0;
-}
-
-bool aries_sim_mutation_due(struct aries_fabric *fabric, enum aries_mutation mutation)
-{
-    struct aries_sim_fabric *sim = fabric->sim;
-
-    return sim_unlikely(sim->mutation == mutation) && ++sim->mutate_seen % sim->mutate_every == 0;
+    sim_trace_add_number("percent", (uint64_t)percent);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, 0, "throttle", sim_now(), 0, 0,
+              (uint64_t)percent);
 }

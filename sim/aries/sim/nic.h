@@ -9,6 +9,8 @@
  *   sim/pool.c    transactions and chunks
  *   sim/kernel.c  messages between the kernels (datagrams)
  *   sim/ce.c      packets of the collective engine
+ *   sim/access.c  which memory the transfers in flight use
+ *   sim/source_copy.c  whether a program changes the source of a PUT too early
  *
  * A transaction is sent as chunks of up to 16 packets (F1). The states of a chunk; each step is one
  * event:
@@ -96,6 +98,8 @@ struct aries_txn {
     struct aries_txn *next; /* next in the queue where it waits: channel, SSID or ORB */
     sim_time_t ready; /* BTE: time when the doorbell reaches the NIC */
     struct sim_event notify; /* local event of a BTE transfer */
+    struct aries_source_copy *source_copy; /* BTE PUT: what the source was at the post; or NULL */
+    struct aries_access_span *access; /* posts: the memory that it uses; or NULL */
 } __attribute__((aligned(SIM_LINE)));
 #define ARIES_TXN_LINES 5 /* cache lines that all transactions use */
 
@@ -120,6 +124,7 @@ struct aries_sim_nic {
     uint32_t chunk_most; /* maximum number of packets of a chunk under that limit */
     bool holding; /* a job on this NIC is suspended */
     struct aries_txn_queue orb_waiting, ssid_waiting;
+    uint64_t delivered_bytes; /* of the data of this NIC's own transfers, see aries.h */
     sim_time_t npt_free, amo_free, ce_free;
     struct aries_txn_queue held; /* transactions of suspended jobs */
     struct aries_bte_channel channels[4];
@@ -133,13 +138,12 @@ struct aries_sim_fabric {
     sim_time_t quiesce_until, quiesced; /* quiesced: total time so far */
     sim_time_t throttle_until;
     double throttle; /* fraction of the injection rate */
-    enum aries_mutation mutation;
-    uint64_t mutate_every, mutate_seen;
     struct aries_chunk *free_chunks;
     struct aries_buffer *free_buffers[ARIES_BUFFER_SIZES], *last_captured[ARIES_CAPTURED_PLACES];
     struct aries_txn *free_txns;
     struct aries_slab *slabs, *txn_slabs, *buffer_slabs;
-    struct aries_list chains, kernel_messages;
+    struct aries_list chains, kernel_messages, source_copies;
+    struct aries_accesses *accesses; /* transfers in flight; NULL until the first one */
     struct sim_timer throttle_end; /* armed if balanced injection changes at that time */
 };
 
@@ -168,8 +172,6 @@ bool aries_chunk_share_data(struct aries_fabric *fabric, struct aries_chunk *chu
                             const void *data, uint64_t *digest);
 void aries_chunk_remember_data(struct aries_fabric *fabric, struct aries_chunk *chunk,
                                uint64_t digest);
-/* A deliberate bug changes a byte of this chunk only. */
-void aries_chunk_spoil(struct aries_fabric *fabric, struct aries_chunk *chunk);
 /* Frees the data of a chunk. */
 void aries_chunk_drop_data(struct aries_fabric *fabric, struct aries_chunk *chunk);
 void aries_chunk_unref(struct aries_chunk *chunk);
@@ -227,6 +229,14 @@ void aries_source_chunk_end(
 void aries_txn_unref(struct aries_txn *txn);
 void aries_sim_orb_wake(struct aries_nic *nic); /* there may be free ORB entries */
 
+/* sim/hit.c: records of faults */
+struct sim_fault_subject aries_sim_fault_subject(const struct aries_chunk *chunk);
+/* For net_set_describe(). */
+void aries_sim_describe_transfer(const struct net_transfer *transfer, struct sim_fault_hit *hit);
+/* The chunk is lost, and no fault rule dropped it: a link, a router or a node is down. */
+void aries_sim_loss_record(struct aries_chunk *chunk) __attribute__((cold));
+void aries_sim_failure_record(const struct aries_txn *txn) __attribute__((cold));
+
 /* sim/ce.c */
 sim_time_t
 aries_sim_ce_wait(struct aries_nic *nic); /* how long a packet that arrives now has to wait */
@@ -240,11 +250,37 @@ void aries_sim_kernel_fini(struct aries_fabric *fabric);
 void aries_target_request_arrived(
     struct sim_event *event); /* transfer.event of a chunk: a request has arrived */
 
+/*
+ * sim/source_copy.c: the source of a PUT by BTE as it was at the post. The NIC reads it later; a
+ * program that changes it before that breaks the rule aries.source-changed.
+ */
+/* Takes the copy. None is taken of a source that the NIC will not be able to read. */
+void aries_source_copy_new(struct aries_txn *txn, struct gni_nic *nic, sim_time_t posted);
+/* The NIC has read a chunk of the source. `mr`: the registration of the source. */
+void aries_source_copy_compare(struct aries_txn *txn, const struct aries_chunk *chunk,
+                               const struct aries_mr *mr);
+void aries_source_copy_free(struct aries_txn *txn);
+void aries_source_copies_free(struct aries_fabric *fabric); /* of all transactions in flight */
+
+/*
+ * sim/access.c: the memory that a post uses. A transaction of SMSG (work.remote_optional) has none,
+ * so its path has no more than a branch.
+ */
+void aries_access_begin(struct aries_txn *txn, const struct aries_work *work,
+                        const struct gni_nic *nic);
+void aries_access_remote_done(struct aries_txn *txn); /* the target's bytes are written or read */
+void aries_access_local_done(struct aries_txn *txn); /* the source of a PUT has been read */
+void aries_access_end(struct aries_txn *txn);
+void aries_accesses_free(struct aries_fabric *fabric);
+
+static inline bool aries_txn_has_access(const struct aries_txn *txn)
+{
+    return !txn->work.remote_optional && txn->access != NULL;
+}
+
 /* sim/faults.c */
 /* Raises an error event: a NIC found that a fault has changed a packet of the transaction. */
 void aries_sim_report_fault(struct aries_nic *nic, const struct aries_txn *txn, uint8_t status);
-/* True if a deliberate bug applies to this chunk. */
-bool aries_sim_mutation_due(struct aries_fabric *fabric, enum aries_mutation mutation);
 
 static inline struct aries_fabric *aries_txn_fabric(const struct aries_txn *txn)
 {

@@ -203,18 +203,6 @@ void aries_chunk_remember_data(struct aries_fabric *fabric, struct aries_chunk *
     buffer->digest = digest;
 }
 
-void aries_chunk_spoil(struct aries_fabric *fabric, struct aries_chunk *chunk)
-{
-    const uint8_t *data = chunk->data;
-
-    if (data != chunk->inline_data && buffer_of(chunk)->refs > 1) {
-        buffer_of(chunk)->refs--;
-        aries_chunk_make_room(fabric, chunk);
-        memcpy(chunk->data, data, chunk->bytes);
-    }
-    chunk->data[chunk->bytes / 2] ^= 0x10;
-}
-
 void aries_chunk_drop_data(struct aries_fabric *fabric, struct aries_chunk *chunk)
 {
     if (chunk->data != chunk->inline_data)
@@ -325,8 +313,11 @@ void aries_hw_fabric_init(struct aries_fabric *fabric)
     fabric->sim = g_new0(struct aries_sim_fabric, 1);
     fabric->sim->nics = aries_lines_new(fabric->nodes * sizeof(struct aries_sim_nic));
     fabric->sim->throttle = 1;
+    fabric->checks = true;
+    aries_list_init(&fabric->sim->source_copies);
     aries_list_init(&fabric->sim->chains);
     aries_list_init(&fabric->sim->kernel_messages);
+    net_set_describe(fabric->net, aries_sim_describe_transfer);
     limit_chunks(&fabric->timing, net_fidelity(fabric->net));
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_sim_nic *nic = &fabric->sim->nics[node];
@@ -392,6 +383,8 @@ void aries_hw_fabric_fini(struct aries_fabric *fabric)
     slabs_free(fabric->sim->slabs);
     slabs_free(fabric->sim->txn_slabs);
     slabs_free(fabric->sim->buffer_slabs);
+    aries_source_copies_free(fabric);
+    aries_accesses_free(fabric);
     sim_timer_cancel(&fabric->sim->throttle_end);
     aries_sim_kernel_fini(fabric);
     g_free(fabric->sim);

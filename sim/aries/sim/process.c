@@ -89,7 +89,7 @@ void aries_process_written(struct aries_process *process)
 
 void aries_spin(bool (*ready)(const void *arg), const void *arg)
 {
-    const struct sim_wait wait = {.text = "spins on memory", .what = arg};
+    const struct sim_wait wait = {.text = "a change in its memory (it spins)", .what = arg};
 
     /*
      * The NIC makes a write visible at the time when a spinning CPU sees it, so `poll` is

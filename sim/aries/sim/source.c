@@ -84,11 +84,17 @@ static void finish(struct aries_txn *txn)
     outcome = !nic->alive        ? SIM_LEDGER_ABANDONED
               : txn->status != 0 ? SIM_LEDGER_ERROR
                                  : SIM_LEDGER_OK;
-    if (outcome == SIM_LEDGER_ERROR)
+    if (sim_unlikely(outcome == SIM_LEDGER_ERROR)) {
         nic->fabric->counters.errors++;
+        aries_sim_failure_record(txn);
+    }
     sim_ledger_settle(&txn->entry, outcome);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow,
-          txn->status);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "complete", sim_now(), 0, txn->flow,
+              txn->status);
+    if (sim_unlikely(txn->channel != NULL && txn->source_copy != NULL))
+        aries_source_copy_free(txn);
+    if (aries_txn_has_access(txn))
+        aries_access_end(txn);
     report(txn);
     aries_txn_unref(txn);
 }
@@ -150,8 +156,10 @@ void aries_source_chunk_lost(struct aries_chunk *chunk, uint32_t packets)
     sim_time_t at = chunk->sent + aries_txn_fabric(txn)->timing.orb_timeout;
 
     txn->lost += packets;
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, txn->source->node, 0, "lost", sim_now(), 0, txn->flow,
-          packets);
+    sim_trace_add_number("packets", packets);
+    sim_trace_add_number("to node", txn->work.target->node);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, txn->source->node, 0, "lost", sim_now(), 0,
+              txn->flow, packets);
     chunk->transfer.event.fire = timed_out;
     sim_event_schedule(&chunk->transfer.event, at > sim_now() ? at : sim_now());
 }
@@ -398,6 +406,11 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
     sim_ledger_open(work->book, &txn->entry, hw->node,
                     work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,
                     work->op == ARIES_CQWRITE ? 0 : work->header_length + work->length);
+    if (!work->remote_optional) {
+        txn->access = NULL;
+        if (fabric->checks && work->op <= ARIES_AMO && work->target != NULL)
+            aries_access_begin(txn, work, nic);
+    }
     if (work->target != NULL)
         txn->rate = aries_stream_rate(&txn->work, timing);
     if (work->target == NULL) {
@@ -407,6 +420,9 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
         /* A communication domain always uses the same channel: see docs/model.md. */
         txn->channel = &hw->sim->channels[nic->cdm->inst_id % timing->bte_channels];
         txn->ready = local + timing->pcie_write;
+        txn->source_copy = NULL;
+        if (fabric->checks && work->op == ARIES_PUT)
+            aries_source_copy_new(txn, nic, local);
         aries_txn_queue_push(&txn->channel->waiting, txn);
         channel_next(hw, txn->channel);
     } else if (work->op == ARIES_PUT) {
@@ -459,4 +475,9 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
     sim_ledger_open(work->book, &txn->entry, hw->node,
                     work->target != NULL ? work->target->node : hw->node, 0);
     sim_prefetch_schedule(&txn->pumping, sim_now() + fabric->timing.tx);
+}
+
+uint64_t aries_delivered_bytes(const struct aries_fabric *fabric, uint32_t node)
+{
+    return fabric->sim->nics[node].delivered_bytes;
 }

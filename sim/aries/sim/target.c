@@ -26,21 +26,20 @@ static sim_time_t reserve_receive(struct aries_nic *nic, const struct aries_chun
 {
     struct aries_sim_nic *sim = nic->sim;
     const struct aries_timing *timing = &nic->fabric->timing;
-    sim_time_t arrival = sim_now() - chunk->transfer.receiver_latency, wait, reads, duplex;
+    sim_time_t arrival = sim_now() - chunk->transfer.receiver_latency, wait;
+    bool reads;
 
     assert(sim_now() >= chunk->transfer.receiver_latency);
     wait = aries_sim_occupy(&sim->rx_free, arrival, 0,
                             data ? data_service(chunk, timing) : chunk->packets * timing->nic_flit);
-    if (chunk->txn->work.op == ARIES_GET) { /* the number of concurrent host reads is limited */
-        reads = aries_sim_occupy(&sim->npt_free, arrival, 0,
-                                 chunk->packets * aries_host_read_service(timing));
-        wait = later(wait, reads);
-    }
-    if (data && chunk->txn->work.unit == ARIES_UNIT_BTE) {
-        duplex = aries_sim_occupy(&sim->duplex_free, arrival, 0,
-                                  (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate));
-        wait = later(wait, duplex);
-    }
+    reads = chunk->txn->work.op == ARIES_GET && !data; /* host memory, for the requester */
+    if (reads) /* the number of concurrent host reads is limited */
+        wait = later(wait, aries_sim_occupy(&sim->npt_free, arrival, 0,
+                                            chunk->packets * aries_host_read_service(timing)));
+    if ((data || reads) && chunk->txn->work.unit == ARIES_UNIT_BTE)
+        wait =
+            later(wait, aries_sim_occupy(&sim->duplex_free, arrival, 0,
+                                         (sim_time_t)(chunk->bytes * 1e3 / timing->duplex_rate)));
     return wait;
 }
 
@@ -53,13 +52,15 @@ static bool receive(struct aries_nic *nic, struct aries_chunk *chunk)
     sim_time_t now = sim_now(), wait;
 
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED || !nic->alive)) {
+        aries_sim_loss_record(chunk);
         aries_source_chunk_lost(chunk, chunk->packets);
         return false;
     }
     if (sim_unlikely(nic->sim->hang_until > now)) {
-        if (nic->sim->hang_until - chunk->sent >= timing->orb_timeout)
+        if (nic->sim->hang_until - chunk->sent >= timing->orb_timeout) {
+            aries_sim_loss_record(chunk);
             aries_source_chunk_lost(chunk, chunk->packets);
-        else
+        } else
             sim_event_schedule(event, nic->sim->hang_until);
         return false;
     }
@@ -122,6 +123,8 @@ static void push_remote(struct aries_txn *txn, const struct aries_mr *mr, enum a
 static void executed(struct aries_txn *txn, struct aries_chunk *chunk, const struct aries_mr *mr,
                      enum aries_cq_info info)
 {
+    if (txn->landed == txn->work.length && aries_txn_has_access(txn))
+        aries_access_remote_done(txn);
     if (!txn->work.remote_wanted || txn->landed != txn->work.length)
         return;
     if (mr->cq == NULL)
@@ -151,28 +154,25 @@ static void land(struct sim_event *event)
     struct aries_fabric *fabric = txn->work.target->fabric;
     uint64_t address = txn->work.remote_addr + chunk->offset;
     bool whole;
-    unsigned times = aries_sim_mutation_due(fabric, ARIES_MUTATE_DUPLICATE) ? 2 : 1;
 
-    if (sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_FLIP)) && chunk->bytes > 0)
-        aries_chunk_spoil(fabric, chunk);
     /*
      * If the region was deregistered meanwhile, its memory is gone and the NIC's write is dropped.
      */
     if (mr->live && txn->work.target->alive)
         aries_mr_write(mr, address, chunk->data, chunk->bytes);
     assert(mr != NULL && mr->refs > 0 && chunk->refs > 0);
-    while (times-- > 0) {
-        txn->landed += chunk->bytes;
-        if (txn->entry.book != NULL)
-            sim_ledger_deliver(&txn->entry, chunk->bytes,
-                               sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
-    }
+    txn->landed += chunk->bytes;
+    if (txn->entry.book != NULL)
+        sim_ledger_deliver(&txn->entry, chunk->bytes,
+                           sim_ledger_digest(chunk->data, chunk->bytes, chunk->offset));
     aries_chunk_drop_data(fabric, chunk);
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, txn->work.target->node, 0, "land", sim_now(), 0,
-          txn->flow, chunk->bytes);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, txn->work.target->node, 0, "land", sim_now(), 0,
+              txn->flow, chunk->bytes);
     __builtin_prefetch(txn->work.peer, 1);
     __builtin_prefetch(txn->work.own, 1);
     whole = txn->landed >= txn->work.header_length + txn->work.length;
+    if (whole && aries_txn_has_access(txn))
+        aries_access_remote_done(txn);
     if (whole)
         put_landed(txn, mr);
     /*
@@ -184,21 +184,6 @@ static void land(struct sim_event *event)
         aries_process_notify(mr->process);
     aries_mr_unref(mr);
     aries_chunk_unref(chunk);
-}
-
-/*
- * Applies the deliberate bugs that hide a write: it never lands, or lands long after the
- * completion.
- */
-static bool mutated_away(struct aries_fabric *fabric, sim_time_t *at)
-{
-    if (sim_likely(fabric->sim->mutation == ARIES_MUTATE_NONE))
-        return false;
-    if (aries_sim_mutation_due(fabric, ARIES_MUTATE_DROP))
-        return true;
-    if (aries_sim_mutation_due(fabric, ARIES_MUTATE_REORDER))
-        *at += 100 * SIM_US;
-    return false;
 }
 
 static void put(struct aries_nic *nic, struct aries_chunk *chunk)
@@ -222,8 +207,6 @@ static void put(struct aries_nic *nic, struct aries_chunk *chunk)
         visible += timing->cqe;
         chunk->status = aries_target_event_status(mr, work->remote_optional);
     }
-    if (mutated_away(nic->fabric, &visible))
-        return;
     chunk->mr = mr;
     aries_mr_ref(mr);
     chunk->refs++;
@@ -273,7 +256,7 @@ static sim_time_t amo_wait(struct aries_nic *nic, struct aries_chunk *chunk)
     struct aries_sim_nic *sim = nic->sim;
     sim_time_t now = sim_now(), start = later(now, sim->amo_free), wait;
 
-    sim->amo_free = start + timing->fma_gap;
+    sim->amo_free = start + timing->amo_gap;
     wait = start - now;
     if (aries_amo_cached(chunk->txn->work.amo_cmd) &&
         !line_cached(nic, chunk->txn->work.remote_addr + chunk->offset))
@@ -424,8 +407,10 @@ void aries_target_request_arrived(struct sim_event *event)
             return;
         }
     }
-    trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "arrive", sim_now(), 0, txn->flow,
-          chunk->bytes);
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_add_number("from node", txn->source->node);
+    sim_trace(SIM_TRACE_INSTANT, ARIES_TRACK_RX, nic->node, 0, "arrive", sim_now(), 0, txn->flow,
+              chunk->bytes);
     if (sim_unlikely(chunk->poisoned || chunk->transfer.poisoned)) {
         chunk->status = A_STATUS_DATA_ERR;
         chunk->info = ARIES_CQ_CPLTN_DREQ;
@@ -464,7 +449,6 @@ void aries_target_request_arrived(struct sim_event *event)
 static void store_result(struct aries_txn *txn, struct aries_chunk *chunk)
 {
     const struct aries_work *work = &txn->work;
-    struct aries_fabric *fabric = aries_txn_fabric(txn);
     uint64_t address = work->local_addr + chunk->offset;
     struct aries_mr *mr;
 
@@ -473,10 +457,6 @@ static void store_result(struct aries_txn *txn, struct aries_chunk *chunk)
     chunk->status = aries_mr_check(txn->source, work->ptag, work->local_handle, address,
                                    chunk->bytes, ARIES_WRITE, &mr);
     if (chunk->status != 0)
-        return;
-    if (work->op == ARIES_GET && sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_FLIP)))
-        aries_chunk_spoil(fabric, chunk);
-    if (work->op == ARIES_GET && sim_unlikely(aries_sim_mutation_due(fabric, ARIES_MUTATE_DROP)))
         return;
     if (!aries_mr_write(mr, address, chunk->data, chunk->bytes)) {
         chunk->status = A_STATUS_AT_PF_INV;
@@ -504,6 +484,7 @@ void aries_source_response_arrived(struct sim_event *event)
 
     assert(chunk->refs > 0 && chunk->transfer.class == NET_RESPONSE);
     if (sim_unlikely(chunk->transfer.status != NET_DELIVERED)) {
+        aries_sim_loss_record(chunk);
         aries_source_chunk_lost(chunk, chunk->packets);
         return;
     }
@@ -522,5 +503,7 @@ void aries_source_response_arrived(struct sim_event *event)
     }
     if (chunk->status == 0 && aries_returns_data(&txn->work) && txn->source->alive)
         store_result(txn, chunk);
+    if (chunk->status == 0)
+        txn->source->sim->delivered_bytes += chunk->bytes;
     aries_source_chunk_end(chunk);
 }

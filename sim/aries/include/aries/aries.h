@@ -54,6 +54,15 @@ void aries_params_to_net(const struct aries_params *params, struct net_config *c
 struct aries_fabric *aries_fabric_create(struct net *net, const struct aries_params *params,
                                          uint64_t seed);
 void aries_fabric_destroy(struct aries_fabric *fabric);
+/* Registers the rules of uGNI (engine/finding.h); the first call counts. */
+void aries_findings_register(void);
+/* Whether programs are watched for mistakes. In simulation they are, unless this says otherwise. */
+void aries_fabric_check(struct aries_fabric *fabric, bool on);
+/*
+ * The run is over: events that are still queued count as lost and reported. To be called before
+ * sim_ledger_balance().
+ */
+void aries_fabric_abandon_events(struct aries_fabric *fabric);
 uint32_t aries_nic_address(const struct aries_fabric *fabric,
                            uint32_t node); /* PE address, 18 bits */
 
@@ -76,11 +85,26 @@ void aries_process_bind(struct aries_process *process, struct sim_fiber *fiber);
 /* Must be called for a thread that ends, and for one that will be killed: before sim_fiber_kill. */
 void aries_process_unbind(struct aries_process *process, const struct sim_fiber *fiber);
 void *aries_process_arg(const struct aries_process *process); /* the argument of `killed` */
+uint32_t
+aries_process_trace_index(const struct aries_process *process); /* of its track on the node */
 /*
  * Acts like a signal with a handler that returns: the call in which the thread blocks, or will
  * block next, ends early as gni_pub.h says (NOT_DONE, GNI_CqVectorMonitor INVALID_STATE).
  */
 void aries_process_interrupt(struct aries_process *process, struct sim_fiber *fiber);
+/*
+ * The program has ended by itself, without a failure: what it leaves behind is recorded as findings
+ * (docs/findings.md). To be called before aries_process_exit(), and not for a killed process.
+ */
+void aries_process_ended(struct aries_process *process);
+/*
+ * Writes the name of the process with this instance id at a NIC address: its rank, or numbers if
+ * no such process is attached. For texts.
+ */
+void aries_instance_name(const struct aries_process *process, uint32_t pe_addr, uint32_t inst_id,
+                         char *name, size_t size);
+/* memcpy(3) while a fabric exists. False: a page was not mapped, and a part was copied. */
+bool aries_copy(void *to, const void *from, uint64_t length);
 /* Releases all objects of the process, as the kernel would, and frees it. */
 void aries_process_exit(struct aries_process *process);
 struct aries_process *aries_process_self(void); /* process of the running fiber; NULL: none */
@@ -104,7 +128,7 @@ int aries_poll(struct pollfd *fds, unsigned long count, sim_time_t timeout);
 /* Name of a completion status without A_STATUS_; NULL: none. */
 const char *aries_status_text(uint32_t status);
 
-/* ---- faults and mutations -------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 /*
  * The fault points of the fabric: "aries.packet" (drop, corrupt = poison, fail = refused with the
@@ -141,19 +165,6 @@ void aries_bi_set(struct aries_fabric *fabric, uint32_t node, uint32_t orb_entri
 void aries_error_inject(struct aries_fabric *fabric, uint32_t node, uint8_t category, uint16_t code,
                         uint8_t ptag);
 
-/*
- * Deliberate bugs of the model, which prove that the ledger detects them. Every `every`-th data
- * chunk is affected.
- */
-enum aries_mutation {
-    ARIES_MUTATE_NONE,
-    ARIES_MUTATE_DROP,
-    ARIES_MUTATE_DUPLICATE,
-    ARIES_MUTATE_REORDER,
-    ARIES_MUTATE_FLIP
-};
-void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every);
-
 struct aries_counters {
     uint64_t transactions, request_packets, response_packets, payload_bytes, events, errors,
         smsg_sent, smsg_received, msgq_sent, msgq_received, datagrams, overruns, retransmits,
@@ -165,5 +176,10 @@ struct aries_counters {
     uint64_t request_flits;
 };
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters);
+/*
+ * Simulation: bytes of data that transfers of a node's NIC have moved so far. They count as soon as
+ * the NIC knows of it, packet by packet (F1: chunk by chunk), also while the transfer goes on.
+ */
+uint64_t aries_delivered_bytes(const struct aries_fabric *fabric, uint32_t node);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of gni_pub.h: name, parameters, names of the parameters. In libugni each call locks the
- * process's lock, calls the front and unlocks. WAIT: a thread may be cancelled in it. POLL: it
- * returns without the lock if it can tell that there is nothing.
+ * The calls of gni_pub.h: name, parameters, names of the parameters. In libugni (live/entry.c) each
+ * call locks the process's lock, calls the front and unlocks. WAIT: a thread may be cancelled in
+ * it. POLL: it returns without the lock if it can tell that there is nothing. In a simulation
+ * (sim/entry.c) the engine learns which call is in progress.
  */
 /* clang-format off */
 CALL(GNI_CdmCreate, (IN uint32_t inst_id, IN uint8_t ptag, IN uint32_t cookie, IN uint32_t modes,

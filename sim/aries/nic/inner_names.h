@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The names of the calls behind the lock. In libugni live/entry.c defines the calls of gni_pub.h:
- * each locks the process and calls the function of api/ or nic/, which has the name aries_GNI_...
- * there.
+ * The names of the calls in api/ and nic/. The calls of gni_pub.h are defined by live/entry.c,
+ * where each locks the process, and by sim/entry.c, where each tells the engine its name; both then
+ * call the function aries_GNI_... of api/ or nic/.
  */
-#ifndef JACQUARD_ARIES_LOCKED_NAMES_H
-#define JACQUARD_ARIES_LOCKED_NAMES_H
+#ifndef JACQUARD_ARIES_INNER_NAMES_H
+#define JACQUARD_ARIES_INNER_NAMES_H
 
 #define GNI_CdmCreate aries_GNI_CdmCreate
 #define GNI_CdmDestroy aries_GNI_CdmDestroy

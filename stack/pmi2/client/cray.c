@@ -153,6 +153,7 @@ static int check(const void *in, const void *out, int len)
 
 int PMI_Allgather(void *in, void *out, int len)
 {
+    PORT_CALL(__func__);
     int code = check(in, out, len);
 
     return code == PMI_SUCCESS ? gather(in, (size_t)len, out, NULL) : code;
@@ -160,6 +161,7 @@ int PMI_Allgather(void *in, void *out, int len)
 
 int PMI_Allgatherv(void *in, int len, void *out, int *all_lens)
 {
+    PORT_CALL(__func__);
     int code = check(in, all_lens != NULL ? out : NULL, len);
 
     return code == PMI_SUCCESS ? gather(in, (size_t)len, out, all_lens) : code;
@@ -167,6 +169,7 @@ int PMI_Allgatherv(void *in, int len, void *out, int *all_lens)
 
 int PMI_Bcast(void *buf, int len)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client;
     struct pmi1_state *state;
     int code = check(buf, buf, len);
@@ -193,6 +196,7 @@ int PMI_Bcast(void *buf, int len)
 
 int PMI_Get_nid(int rank, int *nid)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     struct pmi1_state *state;
     int code;
@@ -212,16 +216,21 @@ int PMI_Get_nid(int rank, int *nid)
 
 int PMI_Get_numpes_on_smp(int *num)
 {
+    PORT_CALL(__func__);
+
     return PMI_Get_clique_size(num);
 }
 
 int PMI_Get_numpes_in_app_on_smp(int *num)
 {
+    PORT_CALL(__func__);
+
     return PMI_Get_clique_size(num);
 }
 
 int PMI_Get_version(char *version, int length)
 {
+    PORT_CALL(__func__);
     char text[32];
 
     snprintf(text, sizeof(text), "%d.%d.%d", VERSION_MAJOR, VERSION_MINOR, VERSION_REVISION);
@@ -230,6 +239,8 @@ int PMI_Get_version(char *version, int length)
 
 int PMI_Get_version_info(int *major, int *minor, int *revision)
 {
+    PORT_CALL(__func__);
+
     if (major == NULL || minor == NULL || revision == NULL)
         return PMI_ERR_INVALID_ARG;
     *major = VERSION_MAJOR;

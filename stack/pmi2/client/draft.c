@@ -8,6 +8,7 @@
 /* A manager that is older than 2 is an error, whatever PMI2X_FALLBACK_V1 says. */
 int PMI2_Init(int *spawned, int *size, int *rank, int *appnum, int *version, int *subversion)
 {
+    PORT_CALL(__func__);
     int code, there[2];
 
     if (version == NULL || subversion == NULL)
@@ -28,6 +29,7 @@ int PMI2_Job_Spawn(int count, const char *cmds[], const char **argvs[], const in
                    int preput_keyval_size, const struct MPID_Info *preput_keyval_vector[],
                    char jobId[], int jobIdSize, int errors[])
 {
+    PORT_CALL(__func__);
     struct pmi2_spawn_args args =
         pmi2_api_spawn_args(count, cmds, argvs, maxprocs, info_keyval_sizes, info_keyval_vectors,
                             preput_keyval_size, preput_keyval_vector, errors);
@@ -40,6 +42,8 @@ int PMI2_Job_Spawn(int count, const char *cmds[], const char **argvs[], const in
 int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, int *outlen,
                                   int *flag, int waitFor)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_int_array(true, name, array, arraylen, outlen, flag, waitFor != 0),
                        __func__);
 }

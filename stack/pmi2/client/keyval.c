@@ -26,6 +26,7 @@ int PMI2_Job_Spawn(int count, const char *cmds[], int argcs[], const char **argv
                    const PMI2_keyval_t preput_keyval_vector[], char jobId[], int jobIdSize,
                    int errors[])
 {
+    PORT_CALL(__func__);
     struct pmi2_spawn_args args =
         pmi2_api_spawn_args(count, cmds, argcs != NULL ? argvs : NULL, maxprocs, info_keyval_sizes,
                             info_keyval_vectors, preput_keyval_size, preput_keyval_vector, errors);
@@ -50,6 +51,8 @@ static const char *value_of(const PMI2_keyval_t *info)
 int PMI2_Nameserv_publish(const char service_name[], const PMI2_keyval_t *info_ptr,
                           const char port[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_publish(service_name, key_of(info_ptr), value_of(info_ptr), port),
                        __func__);
 }
@@ -57,6 +60,8 @@ int PMI2_Nameserv_publish(const char service_name[], const PMI2_keyval_t *info_p
 int PMI2_Nameserv_lookup(const char service_name[], const PMI2_keyval_t *info_ptr, char port[],
                          int portLen)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(
         pmi2_api_lookup(service_name, key_of(info_ptr), value_of(info_ptr), port, portLen),
         __func__);
@@ -64,6 +69,8 @@ int PMI2_Nameserv_lookup(const char service_name[], const PMI2_keyval_t *info_pt
 
 int PMI2_Nameserv_unpublish(const char service_name[], const PMI2_keyval_t *info_ptr)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_unpublish(service_name, key_of(info_ptr), value_of(info_ptr)),
                        __func__);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "pmi.h"
+#include "port/port.h"
 
 static int none(PMI_keyval_t **keyvalp, int *size)
 {
@@ -18,6 +19,8 @@ static int none(PMI_keyval_t **keyvalp, int *size)
 
 int PMI_Parse_option(int num_args, char *args[], int *num_parsed, PMI_keyval_t **keyvalp, int *size)
 {
+    PORT_CALL(__func__);
+
     if (num_args < 1)
         return PMI_ERR_INVALID_NUM_ARGS;
     if (args == NULL)
@@ -30,6 +33,8 @@ int PMI_Parse_option(int num_args, char *args[], int *num_parsed, PMI_keyval_t *
 
 int PMI_Args_to_keyval(int *argcp, char *((*argvp)[]), PMI_keyval_t **keyvalp, int *size)
 {
+    PORT_CALL(__func__);
+
     if (argcp == NULL || argvp == NULL)
         return PMI_ERR_INVALID_ARG;
     return none(keyvalp, size);
@@ -37,6 +42,7 @@ int PMI_Args_to_keyval(int *argcp, char *((*argvp)[]), PMI_keyval_t **keyvalp, i
 
 int PMI_Free_keyvals(PMI_keyval_t keyvalp[], int size)
 {
+    PORT_CALL(__func__);
     int i;
 
     if (size < 0)
@@ -53,6 +59,8 @@ int PMI_Free_keyvals(PMI_keyval_t keyvalp[], int size)
 
 int PMI_Get_options(char *str, int *length)
 {
+    PORT_CALL(__func__);
+
     if (length == NULL)
         return PMI_ERR_INVALID_ARG;
     if (str == NULL || *length < 1) {

@@ -121,6 +121,7 @@ int pmi2_pmi1_clique(int *ranks, int room, int *size)
 
 int PMI_Init(int *spawned)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client;
     int code;
 
@@ -139,6 +140,8 @@ int PMI_Init(int *spawned)
 
 int PMI_Initialized(int *initialized)
 {
+    PORT_CALL(__func__);
+
     if (initialized == NULL)
         return PMI_ERR_INVALID_ARG;
     *initialized = pmi2_client_is_open() ? PMI_TRUE : PMI_FALSE;
@@ -147,26 +150,35 @@ int PMI_Initialized(int *initialized)
 
 int PMI_Finalize(void)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_close();
 }
 
 int PMI_Get_size(int *size)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_number(size, offsetof(struct pmi2_client, size));
 }
 
 int PMI_Get_rank(int *rank)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_number(rank, offsetof(struct pmi2_client, rank));
 }
 
 int PMI_Get_appnum(int *appnum)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_number(appnum, offsetof(struct pmi2_client, appnum));
 }
 
 int PMI_Get_universe_size(int *size)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     char text[24];
     size_t needed;
@@ -189,6 +201,7 @@ int PMI_Get_universe_size(int *size)
 
 int PMI_Barrier(void)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     int code;
 
@@ -201,6 +214,7 @@ int PMI_Barrier(void)
 
 int PMI_Abort(int exit_code, const char error_msg[])
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
 
     if (client != NULL && client->protocol != 0)
@@ -220,6 +234,8 @@ static int give_length(int *length, int value)
 
 int PMI_Get_id_length_max(int *length)
 {
+    PORT_CALL(__func__);
+
     return give_length(length, NAME_BYTES);
 }
 
@@ -248,16 +264,22 @@ static int give_name(char *text, int length)
 
 int PMI_Get_id(char id_str[], int length)
 {
+    PORT_CALL(__func__);
+
     return give_name(id_str, length);
 }
 
 int PMI_Get_kvs_domain_id(char id_str[], int length)
 {
+    PORT_CALL(__func__);
+
     return give_name(id_str, length);
 }
 
 int PMI_Get_clique_size(int *size)
 {
+    PORT_CALL(__func__);
+
     return size != NULL            ? pmi2_pmi1_clique(NULL, 0, size)
            : pmi2_client_is_open() ? PMI_ERR_INVALID_ARG
                                    : PMI_ERR_INIT;
@@ -265,6 +287,7 @@ int PMI_Get_clique_size(int *size)
 
 int PMI_Get_clique_ranks(int ranks[], int length)
 {
+    PORT_CALL(__func__);
     int size, code = pmi2_pmi1_clique(NULL, 0, &size);
 
     if (code != PMI_SUCCESS)
@@ -280,21 +303,29 @@ int PMI_Get_clique_ranks(int ranks[], int length)
 
 int PMI_KVS_Get_my_name(char kvsname[], int length)
 {
+    PORT_CALL(__func__);
+
     return give_name(kvsname, length);
 }
 
 int PMI_KVS_Get_name_length_max(int *length)
 {
+    PORT_CALL(__func__);
+
     return give_length(length, NAME_BYTES);
 }
 
 int PMI_KVS_Get_key_length_max(int *length)
 {
+    PORT_CALL(__func__);
+
     return give_length(length, KEY_BYTES);
 }
 
 int PMI_KVS_Get_value_length_max(int *length)
 {
+    PORT_CALL(__func__);
+
     return give_length(length, VALUE_BYTES);
 }
 
@@ -318,6 +349,7 @@ static struct pmi2_client *enter_space(const char *kvsname, int *code)
 
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[])
 {
+    PORT_CALL(__func__);
     int code;
     struct pmi2_client *client = enter_space(kvsname, &code);
 
@@ -340,6 +372,7 @@ int PMI_KVS_Put(const char kvsname[], const char key[], const char value[])
 /* The manager has them already; a barrier will show them. */
 int PMI_KVS_Commit(const char kvsname[])
 {
+    PORT_CALL(__func__);
     int code;
     struct pmi2_client *client = enter_space(kvsname, &code);
 
@@ -353,6 +386,7 @@ int PMI_KVS_Commit(const char kvsname[])
 
 int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length)
 {
+    PORT_CALL(__func__);
     char found[PMI2_VALUE_MAX + 1];
     size_t needed;
     int code;
@@ -377,11 +411,15 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
 
 int PMI_KVS_Create(char kvsname[], int length)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_is_open() ? PMI_FAIL : PMI_ERR_INIT;
 }
 
 int PMI_KVS_Destroy(const char kvsname[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_is_open() ? PMI_FAIL : PMI_ERR_INIT;
 }
 
@@ -403,6 +441,7 @@ static int give_next(struct pmi1_state *state, char *key, int key_len, char *val
 
 int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[], int val_len)
 {
+    PORT_CALL(__func__);
     int code;
     struct pmi2_client *client = enter_space(kvsname, &code);
     struct pmi1_state *state;
@@ -425,6 +464,7 @@ int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[]
 
 int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[], int val_len)
 {
+    PORT_CALL(__func__);
     int code;
     struct pmi2_client *client = enter_space(kvsname, &code);
 
@@ -439,16 +479,22 @@ int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[],
 
 int PMI_Publish_name(const char service_name[], const char port[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_api_publish(service_name, NULL, NULL, port);
 }
 
 int PMI_Unpublish_name(const char service_name[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_api_unpublish(service_name, NULL, NULL);
 }
 
 int PMI_Lookup_name(const char service_name[], char port[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_api_lookup(service_name, NULL, NULL, port, PMI2_VALUE_MAX + 1);
 }
 
@@ -467,6 +513,7 @@ int PMI_Spawn_multiple(int count, const char *cmds[], const char **argvs[], cons
                        int preput_keyval_size, const PMI_keyval_t preput_keyval_vector[],
                        int errors[])
 {
+    PORT_CALL(__func__);
     struct pmi2_spawn_args args =
         pmi2_api_spawn_args(count, cmds, argvs, maxprocs, info_keyval_sizesp, info_keyval_vectors,
                             preput_keyval_size, preput_keyval_vector, errors);

@@ -49,6 +49,7 @@ int pmi2_api_init(int *spawned, int *size, int *rank, int *appnum, bool v1)
 
 int PMI2_Init(int *spawned, int *size, int *rank, int *appnum)
 {
+    PORT_CALL(__func__);
     const char *fallback = port_getenv("PMI2X_FALLBACK_V1");
     bool v1 = fallback != NULL && strcmp(fallback, "1") == 0;
 
@@ -57,16 +58,21 @@ int PMI2_Init(int *spawned, int *size, int *rank, int *appnum)
 
 int PMI2_Finalize(void)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_client_close(), __func__);
 }
 
 int PMI2_Initialized(void)
 {
+    PORT_CALL(__func__);
+
     return pmi2_client_is_open();
 }
 
 int PMI2_Abort(int flag, const char msg[])
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
 
     if (client == NULL)
@@ -126,6 +132,7 @@ int PMI2_Job_Spawn(int count, const char *cmds[], int argcs[], const char **argv
                    const struct MPID_Info *preput_keyval_vector[], char jobId[], int jobIdSize,
                    int errors[])
 {
+    PORT_CALL(__func__);
     struct pmi2_spawn_args args =
         pmi2_api_spawn_args(count, cmds, argcs != NULL ? argvs : NULL, maxprocs, info_keyval_sizes,
                             info_keyval_vectors, preput_keyval_size, preput_keyval_vector, errors);
@@ -138,6 +145,7 @@ int PMI2_Job_Spawn(int count, const char *cmds[], int argcs[], const char **argv
 
 int PMI2_Job_GetId(char jobid[], int jobid_size)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     size_t needed = 0;
     int code;
@@ -158,16 +166,21 @@ int PMI2_Job_GetId(char jobid[], int jobid_size)
 
 int PMI2_Job_GetRank(int *rank)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_client_number(rank, offsetof(struct pmi2_client, rank)), __func__);
 }
 
 int PMI2_Info_GetSize(int *size)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_client_number(size, offsetof(struct pmi2_client, size)), __func__);
 }
 
 int PMI2_Job_Connect(const char jobid[], PMI2_Connect_comm_t *conn)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     int code = PMI2_ERR_INVALID_ARG;
 
@@ -181,6 +194,7 @@ int PMI2_Job_Connect(const char jobid[], PMI2_Connect_comm_t *conn)
 
 int PMI2_Job_Disconnect(const char jobid[])
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     int code = PMI2_ERR_INVALID_ARG;
 
@@ -209,11 +223,15 @@ static int put(const char *key, const char *value, int flags)
 
 int PMI2_KVS_Put(const char key[], const char value[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(put(key, value, 0), __func__);
 }
 
 int PMI2X_KVS_Put_hint(const char key[], const char value[], int flags)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(flags & ~PMI2X_PUT_READ_ONLY ? PMI2_ERR_INVALID_ARG : put(key, value, flags),
                        __func__);
 }
@@ -232,11 +250,15 @@ static int enter_fence(bool survivors)
 
 int PMI2_KVS_Fence(void)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(enter_fence(false), __func__);
 }
 
 int PMI2X_KVS_Fence_survivors(void)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(enter_fence(true), __func__);
 }
 
@@ -244,6 +266,7 @@ int PMI2X_KVS_Fence_survivors(void)
 int PMI2_KVS_Get(const char *jobid, int src_pmi_id, const char key[], char value[], int maxvalue,
                  int *vallen)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     size_t needed = 0;
     int code;
@@ -291,6 +314,7 @@ static int attribute(bool node, const char *name, char *value, int valuelen, int
 
 int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int *found, int waitfor)
 {
+    PORT_CALL(__func__);
     size_t needed;
 
     return pmi2_result(attribute(true, name, value, valuelen, found, waitfor != 0, &needed),
@@ -299,6 +323,7 @@ int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int *fo
 
 int PMI2_Info_GetJobAttr(const char name[], char value[], int valuelen, int *found)
 {
+    PORT_CALL(__func__);
     size_t needed;
 
     return pmi2_result(attribute(false, name, value, valuelen, found, false, &needed), __func__);
@@ -350,6 +375,8 @@ int pmi2_api_int_array(bool node, const char *name, int *array, int arraylen, in
 int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, int *outlen,
                                   int *found)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_int_array(true, name, array, arraylen, outlen, found, false),
                        __func__);
 }
@@ -357,12 +384,15 @@ int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, 
 int PMI2_Info_GetJobAttrIntArray(const char name[], int array[], int arraylen, int *outlen,
                                  int *found)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_int_array(false, name, array, arraylen, outlen, found, false),
                        __func__);
 }
 
 int PMI2_Info_PutNodeAttr(const char name[], const char value[])
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     int code = PMI2_ERR_INVALID_ARG;
 
@@ -431,6 +461,8 @@ static const char *value_of(const struct MPID_Info *info)
 int PMI2_Nameserv_publish(const char service_name[], const struct MPID_Info *info_ptr,
                           const char port[])
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_publish(service_name, key_of(info_ptr), value_of(info_ptr), port),
                        __func__);
 }
@@ -438,6 +470,8 @@ int PMI2_Nameserv_publish(const char service_name[], const struct MPID_Info *inf
 int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info *info_ptr, char port[],
                          int portLen)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(
         pmi2_api_lookup(service_name, key_of(info_ptr), value_of(info_ptr), port, portLen),
         __func__);
@@ -445,12 +479,15 @@ int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info *info
 
 int PMI2_Nameserv_unpublish(const char service_name[], const struct MPID_Info *info_ptr)
 {
+    PORT_CALL(__func__);
+
     return pmi2_result(pmi2_api_unpublish(service_name, key_of(info_ptr), value_of(info_ptr)),
                        __func__);
 }
 
 int PMIX_Ring(const char value[], int *rank, int *ranks, char left[], char right[], int maxvalue)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_enter();
     int code = PMI2_ERR_INVALID_ARG;
 
@@ -476,6 +513,7 @@ int PMIX_Ring(const char value[], int *rank, int *ranks, char left[], char right
 
 int PMI2X_Server_version(int *version, int *subversion)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_client_get();
 
     if (client == NULL)
@@ -491,6 +529,7 @@ int PMI2X_Server_version(int *version, int *subversion)
 
 int PMI2X_Set_host(const PMI2X_host_t *host)
 {
+    PORT_CALL(__func__);
     struct pmi2_client *client = pmi2_client_get();
     bool closed;
 
@@ -510,6 +549,7 @@ int PMI2X_Set_host(const PMI2X_host_t *host)
 
 const PMI2X_api_t *PMI2X_Get_api(int version)
 {
+    PORT_CALL(__func__);
     static const PMI2X_api_t api = {
         .size = sizeof(PMI2X_api_t),
         .version = 1,

@@ -35,6 +35,7 @@ const char *pmi2_errmsg(void)
 
 const char *PMI2X_Error_string(int rc)
 {
+    PORT_CALL(__func__);
     static const char *const words[] = {
         [PMI2_SUCCESS] = "success",
         [PMI2_ERR_INIT] = "PMI is not initialised, or there is no process manager",
@@ -72,6 +73,7 @@ int pmi2_result(int code, const char *function)
 
 int PMI2X_Last_errmsg(char buf[], int len)
 {
+    PORT_CALL(__func__);
     const char *text = pmi2_errmsg();
 
     if (buf != NULL && len > 0)

@@ -7,25 +7,26 @@
 #include <stdarg.h>
 #include "internal.h"
 
-void pmi2_action_due(struct pmi2_server *server, struct action *action, enum pmi2_action_kind kind)
+void pmi2_action_due(struct pmi2_server *server, struct pmi2_server_action *action,
+                     enum pmi2_action_kind kind)
 {
     static_assert(PMI2_ACTION_NAME < 32, "a bit for each kind");
     assert(kind > PMI2_ACTION_NONE && kind <= PMI2_ACTION_NAME);
     action->due |= 1u << kind;
-    if (!list_linked(&action->list))
-        list_add(&server->actions, &action->list);
+    if (!port_linked(&action->list))
+        port_list_append(&server->actions, &action->list);
 }
 
-void pmi2_action_forget(struct action *action)
+void pmi2_action_forget(struct pmi2_server_action *action)
 {
-    list_remove(&action->list);
+    port_list_discard(&action->list);
     action->due = 0;
 }
 
-struct notification *pmi2_notification(struct pmi2_server *server, enum pmi2_action_kind kind,
-                                       struct pmi2_slice text, struct pmi2_slice job)
+struct pmi2_notification *pmi2_notification(struct pmi2_server *server, enum pmi2_action_kind kind,
+                                            struct pmi2_slice text, struct pmi2_slice job)
 {
-    struct notification *notification =
+    struct pmi2_notification *notification =
         calloc(1, sizeof(*notification) + text.length + 1 + job.length + 1);
 
     if (notification == NULL)
@@ -46,7 +47,7 @@ struct notification *pmi2_notification(struct pmi2_server *server, enum pmi2_act
 void pmi2_log(struct pmi2_server *server, int level, const char *format, ...)
 {
     char text[512];
-    struct notification *notification;
+    struct pmi2_notification *notification;
     va_list arguments;
     size_t i;
 
@@ -76,7 +77,7 @@ static void drop_taken(struct pmi2_server *server)
 
 /* The first kind that is due; the order of these is the order of the enumeration, but a job's
  * abort comes before its end, and a link's bytes before its close. */
-static enum pmi2_action_kind take_kind(struct action *action)
+static enum pmi2_action_kind take_kind(struct pmi2_server_action *action)
 {
     static const enum pmi2_action_kind order[] = {
         PMI2_ACTION_JOB,    PMI2_ACTION_ABORT,     PMI2_ACTION_OUTPUT,     PMI2_ACTION_READS,
@@ -96,7 +97,7 @@ static enum pmi2_action_kind take_kind(struct action *action)
     return PMI2_ACTION_NONE;
 }
 
-static void fill_job(struct pmi2_server *server, struct job *job, struct pmi2_action *action)
+static void fill_job(struct pmi2_server *server, struct pmi2_job *job, struct pmi2_action *action)
 {
     action->job = job->entry.key;
     if (action->kind == PMI2_ACTION_JOB)
@@ -107,35 +108,36 @@ static void fill_job(struct pmi2_server *server, struct job *job, struct pmi2_ac
         action->text = job->abort_text == NULL ? "" : job->abort_text->bytes;
     }
     if (job->ended && job->action.due == 0) {
-        list_remove(&job->list);
+        port_list_discard(&job->list);
         server->taken_job = job;
     }
 }
 
 bool pmi2_server_next(struct pmi2_server *server, struct pmi2_action *action)
 {
-    struct action *first;
+    struct pmi2_server_action *first;
 
     drop_taken(server);
     *action = (struct pmi2_action){.rank = PMI2_NO_RANK, .node = PMI2_NO_NODE};
-    if (list_empty(&server->actions))
+    if (port_list_empty(&server->actions))
         return false;
-    first = list_of(server->actions.next, struct action, list);
+    first = port_list_of(server->actions.next, struct pmi2_server_action, list);
     action->kind = take_kind(first);
     if (first->due == 0)
-        list_remove(&first->list);
+        port_list_discard(&first->list);
     if (first->owner == OWNER_LINK) {
-        action->link = list_of(first, struct pmi2_link, action);
+        action->link = port_list_of(first, struct pmi2_link, action);
         action->text = action->link->reason;
     } else if (first->owner == OWNER_JOB) {
-        fill_job(server, list_of(first, struct job, action), action);
+        fill_job(server, port_list_of(first, struct pmi2_job, action), action);
     } else if (first->owner == OWNER_RANK) {
-        const struct rank *rank = list_of(first, struct rank, action);
+        const struct pmi2_rank *rank = port_list_of(first, struct pmi2_rank, action);
 
         action->job = rank->job->entry.key;
         action->rank = rank->rank;
     } else {
-        struct notification *notification = list_of(first, struct notification, action);
+        struct pmi2_notification *notification =
+            port_list_of(first, struct pmi2_notification, action);
 
         *action = notification->what;
         server->taken_notification = notification;

@@ -2,7 +2,7 @@
 /* What the root has answered, in the words of either wire. */
 #include "internal.h"
 
-const char *pmi2_root_name(enum root_kind kind, bool line)
+const char *pmi2_root_name(enum pmi2_root_kind kind, bool line)
 {
     switch (kind) {
     case ROOT_PUBLISH:
@@ -27,8 +27,8 @@ const char *pmi2_root_name(enum root_kind kind, bool line)
     return "error";
 }
 
-static void line_result(struct call *call, const char *name, int code, const char *reason,
-                        bool info)
+static void line_result(struct pmi2_server_call *call, const char *name, int code,
+                        const char *reason, bool info)
 {
     pmi2_reply(call, name);
     if (info)
@@ -43,7 +43,8 @@ static bool has_space(struct pmi2_slice text)
     return text.length > 0 && memchr(text.at, ' ', text.length) != NULL;
 }
 
-static void lookup(struct call *call, int code, struct pmi2_slice reason, struct pmi2_slice port)
+static void lookup(struct pmi2_server_call *call, int code, struct pmi2_slice reason,
+                   struct pmi2_slice port)
 {
     if (!call->line) {
         pmi2_reply(call, "name-lookup-response");
@@ -73,10 +74,11 @@ static void lookup(struct call *call, int code, struct pmi2_slice reason, struct
     pmi2_reply_end(call);
 }
 
-static void write_errors(struct call *call, const struct reader *body, uint32_t count)
+static void write_errors(struct pmi2_server_call *call, const struct pmi2_reader *body,
+                         uint32_t count)
 {
-    struct reader reader = *body;
-    struct writer list = {NULL, false};
+    struct pmi2_reader reader = *body;
+    struct pmi2_writer list = {NULL, false};
     char text[32];
     uint32_t i;
 
@@ -97,7 +99,8 @@ static void write_errors(struct call *call, const struct reader *body, uint32_t 
     pmi2_writer_fini(&list);
 }
 
-static void spawned(struct call *call, int code, struct pmi2_slice reason, struct reader *body)
+static void spawned(struct pmi2_server_call *call, int code, struct pmi2_slice reason,
+                    struct pmi2_reader *body)
 {
     struct pmi2_slice id = pmi2_read_slice(body);
     uint32_t count = pmi2_read_u32(body);
@@ -118,13 +121,13 @@ static void spawned(struct call *call, int code, struct pmi2_slice reason, struc
     pmi2_reply_end(call);
 }
 
-void pmi2_root_answered(struct request *request, int code, struct pmi2_slice reason,
-                        struct reader *body)
+void pmi2_root_answered(struct pmi2_request *request, int code, struct pmi2_slice reason,
+                        struct pmi2_reader *body)
 {
-    struct call *call = &request->call;
-    const char *name = pmi2_root_name((enum root_kind)request->kind, call->line);
+    struct pmi2_server_call *call = &request->call;
+    const char *name = pmi2_root_name((enum pmi2_root_kind)request->kind, call->line);
 
-    switch ((enum root_kind)request->kind) {
+    switch ((enum pmi2_root_kind)request->kind) {
     case ROOT_PUBLISH:
         if (call->line)
             line_result(call, name, code, "key_already_present", true);

@@ -7,9 +7,9 @@
 #define PIECE_BYTES 30000u /* half of a frame: each byte may be a `;`, which is doubled */
 
 struct attribute { /* of the node */
-    struct map_entry entry;
-    struct list waiting; /* requests, until there is a value */
-    struct chunk *value;
+    struct pmi2_map_entry entry;
+    struct port_link waiting; /* requests, until there is a value */
+    struct pmi2_chunk *value;
     char key[];
 };
 
@@ -24,7 +24,7 @@ static bool text_value(const char *text, struct pmi2_slice *value)
     return true;
 }
 
-static bool written_value(const struct writer *text, struct pmi2_slice *value)
+static bool written_value(const struct pmi2_writer *text, struct pmi2_slice *value)
 {
     if (text->failed)
         return false;
@@ -33,7 +33,7 @@ static bool written_value(const struct writer *text, struct pmi2_slice *value)
     return true;
 }
 
-bool pmi2_attribute_job(struct job *job, struct pmi2_slice key, struct writer *text,
+bool pmi2_attribute_job(struct pmi2_job *job, struct pmi2_slice key, struct pmi2_writer *text,
                         struct pmi2_slice *value)
 {
     const struct pmi2_job_info *info = &job->facts->info;
@@ -75,14 +75,14 @@ bool pmi2_attribute_job(struct job *job, struct pmi2_slice key, struct writer *t
 /* ---- node attributes --------------------------------------------------------------------------
  */
 
-static struct attribute *find(const struct job *job, struct pmi2_slice key)
+static struct attribute *find(const struct pmi2_job *job, struct pmi2_slice key)
 {
-    struct map_entry *entry = pmi2_map_find(&job->attributes, key);
+    struct pmi2_map_entry *entry = pmi2_map_find(&job->attributes, key);
 
-    return entry == NULL ? NULL : list_of(entry, struct attribute, entry);
+    return entry == NULL ? NULL : port_list_of(entry, struct attribute, entry);
 }
 
-static struct attribute *find_or_add(struct job *job, struct pmi2_slice key)
+static struct attribute *find_or_add(struct pmi2_job *job, struct pmi2_slice key)
 {
     struct attribute *attribute = find(job, key);
 
@@ -97,22 +97,23 @@ static struct attribute *find_or_add(struct job *job, struct pmi2_slice key)
     memcpy(attribute->key, key.at, key.length);
     attribute->entry.key = attribute->key;
     attribute->entry.length = (uint32_t)key.length;
-    list_init(&attribute->waiting);
+    port_list_init(&attribute->waiting);
     pmi2_map_insert(&job->attributes, &attribute->entry);
     job->attribute_count++;
     return attribute;
 }
 
-static void drop_unused(struct job *job, struct attribute *attribute)
+static void drop_unused(struct pmi2_job *job, struct attribute *attribute)
 {
-    if (attribute->value != NULL || !list_empty(&attribute->waiting))
+    if (attribute->value != NULL || !port_list_empty(&attribute->waiting))
         return;
     pmi2_map_remove(&job->attributes, &attribute->entry);
     job->attribute_count--;
     free(attribute);
 }
 
-void pmi2_attribute_answer(struct call *call, const char *name, bool found, struct pmi2_slice value)
+void pmi2_attribute_answer(struct pmi2_server_call *call, const char *name, bool found,
+                           struct pmi2_slice value)
 {
     pmi2_reply(call, name);
     pmi2_reply_text(call, "found", found ? "TRUE" : "FALSE");
@@ -122,7 +123,8 @@ void pmi2_attribute_answer(struct call *call, const char *name, bool found, stru
     pmi2_reply_end(call);
 }
 
-bool pmi2_attribute_mapping(const struct job *job, struct writer *text, struct pmi2_slice *value)
+bool pmi2_attribute_mapping(const struct pmi2_job *job, struct pmi2_writer *text,
+                            struct pmi2_slice *value)
 {
     const struct pmi2_job_info *info = &job->facts->info;
     size_t size = 4096, length = 0, most = 64 + (size_t)info->size * 36; /* a block for each rank */
@@ -141,7 +143,7 @@ bool pmi2_attribute_mapping(const struct job *job, struct writer *text, struct p
     return written_value(text, value) && value->length > 0;
 }
 
-void pmi2_attribute_piece(struct call *call, const char *name, struct pmi2_slice value,
+void pmi2_attribute_piece(struct pmi2_server_call *call, const char *name, struct pmi2_slice value,
                           size_t offset)
 {
     size_t length = value.length;
@@ -158,15 +160,15 @@ void pmi2_attribute_piece(struct call *call, const char *name, struct pmi2_slice
     pmi2_reply_end(call);
 }
 
-static void answer(struct call *call, bool found, struct pmi2_slice value)
+static void answer(struct pmi2_server_call *call, bool found, struct pmi2_slice value)
 {
     pmi2_attribute_answer(call, "info-getnodeattr-response", found, value);
 }
 
-static bool predefined(const struct rank *rank, struct pmi2_slice key, struct writer *text,
-                       struct pmi2_slice *value)
+static bool predefined(const struct pmi2_rank *rank, struct pmi2_slice key,
+                       struct pmi2_writer *text, struct pmi2_slice *value)
 {
-    const struct job *job = rank->job;
+    const struct pmi2_job *job = rank->job;
     char number[16];
     uint32_t i;
     int length;
@@ -185,7 +187,7 @@ static bool predefined(const struct rank *rank, struct pmi2_slice key, struct wr
     return written_value(text, value);
 }
 
-static struct attribute *of_rank(const struct rank *rank, struct pmi2_slice key)
+static struct attribute *of_rank(const struct pmi2_rank *rank, struct pmi2_slice key)
 {
     char own[PMI2_KEY_MAX + 16];
     int length;
@@ -196,12 +198,13 @@ static struct attribute *of_rank(const struct rank *rank, struct pmi2_slice key)
     return find(rank->job, (struct pmi2_slice){own, (size_t)length});
 }
 
-void pmi2_attribute_get(struct call *call, struct pmi2_slice key, bool wait, size_t offset)
+void pmi2_attribute_get(struct pmi2_server_call *call, struct pmi2_slice key, bool wait,
+                        size_t offset)
 {
-    struct rank *rank = call->client->rank;
-    struct writer text = {NULL, false};
+    struct pmi2_rank *rank = call->client->rank;
+    struct pmi2_writer text = {NULL, false};
     struct attribute *attribute;
-    struct request *request;
+    struct pmi2_request *request;
     struct pmi2_slice value;
 
     if (predefined(rank, key, &text, &value)) {
@@ -239,15 +242,15 @@ void pmi2_attribute_get(struct call *call, struct pmi2_slice key, bool wait, siz
         return;
     }
     request->attribute = attribute;
-    list_add(&attribute->waiting, &request->wait);
+    port_list_append(&attribute->waiting, &request->wait);
 }
 
-int pmi2_attribute_put(struct job *job, struct pmi2_slice key, struct pmi2_slice value,
+int pmi2_attribute_put(struct pmi2_job *job, struct pmi2_slice key, struct pmi2_slice value,
                        const char **reason)
 {
     struct attribute *attribute = find_or_add(job, key);
-    struct chunk *chunk;
-    struct list *node;
+    struct pmi2_chunk *chunk;
+    struct port_link *node;
 
     *reason = "too_many_attributes";
     if (attribute == NULL)
@@ -263,8 +266,8 @@ int pmi2_attribute_put(struct job *job, struct pmi2_slice key, struct pmi2_slice
     chunk->length = value.length;
     pmi2_chunk_drop(attribute->value);
     attribute->value = chunk;
-    while ((node = list_take(&attribute->waiting)) != NULL) {
-        struct request *request = list_of(node, struct request, wait);
+    while ((node = port_list_pop(&attribute->waiting)) != NULL) {
+        struct pmi2_request *request = port_list_of(node, struct pmi2_request, wait);
 
         request->attribute = NULL;
         answer(&request->call, true, (struct pmi2_slice){chunk->bytes, chunk->length});
@@ -272,29 +275,29 @@ int pmi2_attribute_put(struct job *job, struct pmi2_slice key, struct pmi2_slice
     return 0;
 }
 
-void pmi2_attribute_forget(struct request *request)
+void pmi2_attribute_forget(struct pmi2_request *request)
 {
     struct attribute *attribute = request->attribute;
 
     if (attribute == NULL)
         return;
     request->attribute = NULL;
-    list_remove(&request->wait);
+    port_list_discard(&request->wait);
     drop_unused(request->call.client->rank->job, attribute);
 }
 
 /* A server of the job is gone: fails the waiting gets, which might wait for ever. */
-void pmi2_attributes_fail(struct job *job)
+void pmi2_attributes_fail(struct pmi2_job *job)
 {
     uint32_t i;
 
     for (i = 0; i < job->rank_count; i++) {
-        struct client *client = job->ranks[i].client;
-        struct list *node, *next;
+        struct pmi2_server_client *client = job->ranks[i].client;
+        struct port_link *node, *next;
 
         for (node = client == NULL ? NULL : client->requests.next;
              node != NULL && node != &client->requests; node = next) {
-            struct request *request = list_of(node, struct request, list);
+            struct pmi2_request *request = port_list_of(node, struct pmi2_request, list);
 
             next = node->next;
             if (request->waits != WAIT_ATTRIBUTE || request->attribute == NULL)
@@ -309,15 +312,15 @@ void pmi2_attributes_fail(struct job *job)
     }
 }
 
-void pmi2_attributes_fini(struct job *job)
+void pmi2_attributes_fini(struct pmi2_job *job)
 {
     uint32_t bucket;
 
     for (bucket = 0; job->attributes.buckets != NULL && bucket <= job->attributes.mask; bucket++) {
-        struct map_entry *entry = job->attributes.buckets[bucket], *next;
+        struct pmi2_map_entry *entry = job->attributes.buckets[bucket], *next;
 
         for (; entry != NULL; entry = next) {
-            struct attribute *attribute = list_of(entry, struct attribute, entry);
+            struct attribute *attribute = port_list_of(entry, struct attribute, entry);
 
             next = entry->next;
             pmi2_chunk_drop(attribute->value);

@@ -7,10 +7,11 @@
 #include "internal.h"
 
 #define NONCE_BYTES 16
-static_assert(sizeof(((struct unauthenticated_client *)NULL)->nonce) == 2 * NONCE_BYTES + 1,
+static_assert(sizeof(((struct pmi2_unauthenticated_client *)NULL)->nonce) == 2 * NONCE_BYTES + 1,
               "a nonce in hexadecimal and a NUL");
 
-int pmi2_auth_challenge(struct pmi2_server *server, struct unauthenticated_client *unauthenticated)
+int pmi2_auth_challenge(struct pmi2_server *server,
+                        struct pmi2_unauthenticated_client *unauthenticated)
 {
     uint8_t bytes[NONCE_BYTES];
     size_t i;
@@ -37,7 +38,8 @@ static bool same(const char *digest, struct pmi2_slice answer)
 }
 
 bool pmi2_auth_check(const struct pmi2_server *server,
-                     const struct unauthenticated_client *unauthenticated, struct pmi2_slice answer)
+                     const struct pmi2_unauthenticated_client *unauthenticated,
+                     struct pmi2_slice answer)
 {
     struct pmi2_slice nonce = {unauthenticated->nonce, strlen(unauthenticated->nonce)};
     char wanted[PMI2_AUTH_ANSWER];

@@ -6,9 +6,9 @@
 
 #define FIRST_BYTES 64 /* of what is written piece by piece: most is short */
 
-struct chunk *pmi2_chunk_new(size_t capacity)
+struct pmi2_chunk *pmi2_chunk_new(size_t capacity)
 {
-    struct chunk *chunk = malloc(sizeof(*chunk) + capacity);
+    struct pmi2_chunk *chunk = malloc(sizeof(*chunk) + capacity);
 
     if (chunk == NULL)
         return NULL;
@@ -18,24 +18,24 @@ struct chunk *pmi2_chunk_new(size_t capacity)
     return chunk;
 }
 
-struct chunk *pmi2_chunk_use(struct chunk *chunk)
+struct pmi2_chunk *pmi2_chunk_use(struct pmi2_chunk *chunk)
 {
     assert(chunk->users > 0 && chunk->users < UINT32_MAX && chunk->length <= chunk->capacity);
     chunk->users++;
     return chunk;
 }
 
-void pmi2_chunk_drop(struct chunk *chunk)
+void pmi2_chunk_drop(struct pmi2_chunk *chunk)
 {
     assert(chunk == NULL || chunk->users > 0);
     if (chunk != NULL && --chunk->users == 0)
         free(chunk);
 }
 
-bool pmi2_chunk_grow(struct chunk **chunk, size_t more)
+bool pmi2_chunk_grow(struct pmi2_chunk **chunk, size_t more)
 {
     size_t needed = (*chunk)->length + more, capacity = (*chunk)->capacity;
-    struct chunk *larger;
+    struct pmi2_chunk *larger;
 
     assert((*chunk)->users == 1 && (*chunk)->length <= capacity && needed >= more);
     if (needed <= capacity)
@@ -49,7 +49,7 @@ bool pmi2_chunk_grow(struct chunk **chunk, size_t more)
     return true;
 }
 
-char *pmi2_write_room(struct writer *writer, size_t length)
+char *pmi2_write_room(struct pmi2_writer *writer, size_t length)
 {
     char *room;
 
@@ -69,7 +69,7 @@ char *pmi2_write_room(struct writer *writer, size_t length)
     return room;
 }
 
-void pmi2_write_bytes(struct writer *writer, const void *bytes, size_t length)
+void pmi2_write_bytes(struct pmi2_writer *writer, const void *bytes, size_t length)
 {
     char *room = pmi2_write_room(writer, length);
 
@@ -77,12 +77,12 @@ void pmi2_write_bytes(struct writer *writer, const void *bytes, size_t length)
         memcpy(room, bytes, length);
 }
 
-void pmi2_write_u8(struct writer *writer, uint8_t value)
+void pmi2_write_u8(struct pmi2_writer *writer, uint8_t value)
 {
     pmi2_write_bytes(writer, &value, 1);
 }
 
-void pmi2_write_u32(struct writer *writer, uint32_t value)
+void pmi2_write_u32(struct pmi2_writer *writer, uint32_t value)
 {
     char *room = pmi2_write_room(writer, sizeof(value));
 
@@ -90,7 +90,7 @@ void pmi2_write_u32(struct writer *writer, uint32_t value)
         pmi2_store_u32(room, value);
 }
 
-void pmi2_write_u64(struct writer *writer, uint64_t value)
+void pmi2_write_u64(struct pmi2_writer *writer, uint64_t value)
 {
     char *room = pmi2_write_room(writer, sizeof(value));
 
@@ -98,25 +98,25 @@ void pmi2_write_u64(struct writer *writer, uint64_t value)
         pmi2_store_u64(room, value);
 }
 
-void pmi2_write_slice(struct writer *writer, struct pmi2_slice text)
+void pmi2_write_slice(struct pmi2_writer *writer, struct pmi2_slice text)
 {
     pmi2_write_u32(writer, (uint32_t)text.length);
     pmi2_write_bytes(writer, text.at, text.length);
     pmi2_write_u8(writer, 0);
 }
 
-void pmi2_write_text(struct writer *writer, const char *text)
+void pmi2_write_text(struct pmi2_writer *writer, const char *text)
 {
     pmi2_write_slice(writer, (struct pmi2_slice){text, text == NULL ? 0 : strlen(text)});
 }
 
-void pmi2_writer_fini(struct writer *writer)
+void pmi2_writer_fini(struct pmi2_writer *writer)
 {
     pmi2_chunk_drop(writer->chunk);
-    *writer = (struct writer){NULL, false};
+    *writer = (struct pmi2_writer){NULL, false};
 }
 
-const char *pmi2_read_bytes(struct reader *reader, size_t length)
+const char *pmi2_read_bytes(struct pmi2_reader *reader, size_t length)
 {
     const char *at = reader->at;
 
@@ -128,28 +128,28 @@ const char *pmi2_read_bytes(struct reader *reader, size_t length)
     return at;
 }
 
-uint8_t pmi2_read_u8(struct reader *reader)
+uint8_t pmi2_read_u8(struct pmi2_reader *reader)
 {
     const char *at = pmi2_read_bytes(reader, 1);
 
     return at == NULL ? 0 : (uint8_t)*at;
 }
 
-uint32_t pmi2_read_u32(struct reader *reader)
+uint32_t pmi2_read_u32(struct pmi2_reader *reader)
 {
     const char *at = pmi2_read_bytes(reader, 4);
 
     return at == NULL ? 0 : pmi2_load_u32(at);
 }
 
-uint64_t pmi2_read_u64(struct reader *reader)
+uint64_t pmi2_read_u64(struct pmi2_reader *reader)
 {
     const char *at = pmi2_read_bytes(reader, 8);
 
     return at == NULL ? 0 : pmi2_load_u64(at);
 }
 
-struct pmi2_slice pmi2_read_slice(struct reader *reader)
+struct pmi2_slice pmi2_read_slice(struct pmi2_reader *reader)
 {
     uint32_t length = pmi2_read_u32(reader);
     const char *at = pmi2_read_bytes(reader, (size_t)length + 1);

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include "internal.h"
 
-void pmi2_client_advance(struct client *client, enum client_state state)
+void pmi2_client_advance(struct pmi2_server_client *client, enum pmi2_client_state state)
 {
     assert(state >= client->state);
     if (state < client->state)
@@ -17,14 +17,15 @@ void pmi2_client_advance(struct client *client, enum client_state state)
         client->state = (uint8_t)state;
 }
 
-void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank)
+void pmi2_client_bind(struct pmi2_server_client *client, struct pmi2_job *job,
+                      struct pmi2_rank *rank)
 {
     assert(client->rank == NULL && rank->client == NULL && rank->job == job);
     struct pmi2_server *server = client->link.server;
 
     if (client->unauthenticated != NULL) {
         assert(server->unauthenticated_count > 0);
-        list_remove(&client->unauthenticated->list);
+        port_list_discard(&client->unauthenticated->list);
         server->unauthenticated_count--;
         pmi2_chunk_drop(client->unauthenticated->fullinit);
         free(client->unauthenticated);
@@ -35,14 +36,14 @@ void pmi2_client_bind(struct client *client, struct job *job, struct rank *rank)
     rank->client = client;
 }
 
-static void drop_requests(struct client *client)
+static void drop_requests(struct pmi2_server_client *client)
 {
-    while (!list_empty(&client->requests))
-        pmi2_request_drop(list_of(client->requests.next, struct request, list));
+    while (!port_list_empty(&client->requests))
+        pmi2_request_drop(port_list_of(client->requests.next, struct pmi2_request, list));
     pmi2_assembly_drop(client);
 }
 
-void pmi2_client_unbind(struct client *client)
+void pmi2_client_unbind(struct pmi2_server_client *client)
 {
     drop_requests(client);
     assert(client->request_count == 0 && client->ordered_count == 0);
@@ -53,14 +54,14 @@ void pmi2_client_unbind(struct client *client)
     client->job = NULL;
 }
 
-void pmi2_client_lost(struct client *client)
+void pmi2_client_lost(struct pmi2_server_client *client)
 {
-    struct rank *rank = client->rank;
+    struct pmi2_rank *rank = client->rank;
 
     pmi2_client_unbind(client);
-    list_remove(&client->slow);
+    port_list_discard(&client->slow);
     if (client->unauthenticated != NULL) {
-        list_remove(&client->unauthenticated->list);
+        port_list_discard(&client->unauthenticated->list);
         client->link.server->unauthenticated_count--;
         pmi2_chunk_drop(client->unauthenticated->fullinit);
         free(client->unauthenticated);
@@ -80,7 +81,7 @@ void pmi2_client_lost(struct client *client)
     }
 }
 
-void pmi2_client_fini(struct client *client)
+void pmi2_client_fini(struct pmi2_server_client *client)
 {
     pmi2_decoder_fini(&client->decoder);
 }
@@ -88,10 +89,10 @@ void pmi2_client_fini(struct client *client)
 /* ---- finalize ---------------------------------------------------------------------------------
  */
 
-static void finalize(struct call *call)
+static void finalize(struct pmi2_server_call *call)
 {
-    struct client *client = call->client;
-    struct rank *rank = client->rank;
+    struct pmi2_server_client *client = call->client;
+    struct pmi2_rank *rank = client->rank;
 
     assert(rank != NULL);
     pmi2_reply(call, call->line ? "finalize_ack" : "finalize-response");
@@ -108,7 +109,7 @@ static void finalize(struct call *call)
 }
 
 /* Runs after earlier requests. */
-static void serve_finalize(struct call *call)
+static void serve_finalize(struct pmi2_server_call *call)
 {
     if (call->ordered && call->client->ordered_count > 0)
         pmi2_call_wait(call, WAIT_FINALIZE, call->line ? "finalize_ack" : "finalize-response");
@@ -116,14 +117,14 @@ static void serve_finalize(struct call *call)
         finalize(call);
 }
 
-static bool finalize_due(struct client *client)
+static bool finalize_due(struct pmi2_server_client *client)
 {
-    struct list *node;
+    struct port_link *node;
 
     if (client->ordered_count == 0 || client->rank == NULL)
         return false;
     for (node = client->requests.next; node != &client->requests; node = node->next) {
-        struct request *request = list_of(node, struct request, list);
+        struct pmi2_request *request = port_list_of(node, struct pmi2_request, list);
 
         if (!request->call.ordered)
             continue;
@@ -138,12 +139,12 @@ static bool finalize_due(struct client *client)
 /* ---- abort ------------------------------------------------------------------------------------
  */
 
-static void serve_abort(struct incoming *incoming)
+static void serve_abort(struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
-    struct client *client = incoming->call.client;
-    struct rank *rank = client->rank;
-    struct job *job = rank->job;
+    struct pmi2_server_client *client = incoming->call.client;
+    struct pmi2_rank *rank = client->rank;
+    struct pmi2_job *job = rank->job;
     struct pmi2_slice text = pmi2_message_value(message, "msg");
     int64_t code = 0;
     bool world = true;
@@ -160,7 +161,7 @@ static void serve_abort(struct incoming *incoming)
     if (world) {
         pmi2_job_abort(job, rank->rank, (int)code, text);
     } else {
-        struct notification *notification =
+        struct pmi2_notification *notification =
             pmi2_notification(job->server, PMI2_ACTION_KILL, text, job_id(job));
 
         if (notification != NULL) {
@@ -176,10 +177,10 @@ static void serve_abort(struct incoming *incoming)
  */
 
 /* For both wire formats. All other messages of an unauthenticated client are ignored. */
-void pmi2_serve_init(struct incoming *incoming)
+void pmi2_serve_init(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
-    struct client *client = call->client;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_server_client *client = call->client;
     int64_t version = 0;
     bool known = client->rank != NULL, good;
 
@@ -203,7 +204,7 @@ void pmi2_serve_init(struct incoming *incoming)
         pmi2_rank_set(client->rank, PMI2_RANK_RUNNING);
 }
 
-static bool strange_line(struct incoming *incoming)
+static bool strange_line(struct pmi2_incoming *incoming)
 {
     struct pmi2_slice command = incoming->message->command;
 
@@ -211,7 +212,7 @@ static bool strange_line(struct incoming *incoming)
            pmi2_slice_is(command, "init_oob");
 }
 
-static bool strange_frame(struct incoming *incoming)
+static bool strange_frame(struct pmi2_incoming *incoming)
 {
     struct pmi2_slice command = incoming->message->command;
 
@@ -232,10 +233,10 @@ static void count_duplicates(struct pmi2_server *server, const struct pmi2_messa
                 server->counters.duplicate_keys++;
 }
 
-static void serve(struct client *client, const struct pmi2_message *message)
+static void serve(struct pmi2_server_client *client, const struct pmi2_message *message)
 {
-    struct incoming incoming = {.message = message};
-    struct call *call = &incoming.call;
+    struct pmi2_incoming incoming = {.message = message};
+    struct pmi2_server_call *call = &incoming.call;
 
     call->client = client;
     call->line = message->format != PMI2_FORMAT_FRAME;
@@ -262,9 +263,9 @@ static void serve(struct client *client, const struct pmi2_message *message)
         pmi2_serve_frame(&incoming);
 }
 
-static void too_long(struct client *client, const struct pmi2_message *message)
+static void too_long(struct pmi2_server_client *client, const struct pmi2_message *message)
 {
-    struct call call = {.client = client, .ordered = true};
+    struct pmi2_server_call call = {.client = client, .ordered = true};
     char name[PMI2_KEY_MAX + 16];
 
     if (client->rank == NULL) {
@@ -276,15 +277,16 @@ static void too_long(struct client *client, const struct pmi2_message *message)
     pmi2_reply_code(&call, name, WIRE_INVALID_LENGTH, "frame_too_long");
 }
 
-static bool waits_to_finalize(const struct client *client)
+static bool waits_to_finalize(const struct pmi2_server_client *client)
 {
-    const struct list *node = client->requests.prev;
+    const struct port_link *node = client->requests.prev;
 
-    return node != &client->requests && list_of(node, struct request, list)->waits == WAIT_FINALIZE;
+    return node != &client->requests &&
+           port_list_of(node, struct pmi2_request, list)->waits == WAIT_FINALIZE;
 }
 
 /* Buffers belong to the server while a client has no half message: idle ones have none. */
-static void borrow(struct client *client)
+static void borrow(struct pmi2_server_client *client)
 {
     struct pmi2_decoder *spare = &client->link.server->spare;
 
@@ -294,7 +296,7 @@ static void borrow(struct client *client)
     pmi2_decoder_init(spare);
 }
 
-static void give_back(struct client *client)
+static void give_back(struct pmi2_server_client *client)
 {
     struct pmi2_decoder *spare = &client->link.server->spare;
 
@@ -309,7 +311,7 @@ static void give_back(struct client *client)
     pmi2_decoder_init(&client->decoder);
 }
 
-void pmi2_client_pump(struct client *client)
+void pmi2_client_pump(struct pmi2_server_client *client)
 {
     struct pmi2_link *link = &client->link;
     struct pmi2_message message;
@@ -339,7 +341,7 @@ void pmi2_client_pump(struct client *client)
     }
 }
 
-void pmi2_client_input(struct client *client, const void *bytes, size_t length)
+void pmi2_client_input(struct pmi2_server_client *client, const void *bytes, size_t length)
 {
     struct pmi2_link *link = &client->link;
 

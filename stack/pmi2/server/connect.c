@@ -10,19 +10,19 @@
 #define CUTS_MAX 4096u /* of one job */
 
 struct cut { /* ranks of a job that have left another one */
-    struct list list;
-    struct job *other;
+    struct port_link list;
+    struct pmi2_job *other;
     uint32_t count;
     uint8_t left[]; /* one bit each */
 };
 
-static struct cut *find_cut(const struct job *job, const struct job *other)
+static struct cut *find_cut(const struct pmi2_job *job, const struct pmi2_job *other)
 {
-    struct list *node;
+    struct port_link *node;
 
     for (node = job->cuts.next; node != &job->cuts; node = node->next)
-        if (list_of(node, struct cut, list)->other == other)
-            return list_of(node, struct cut, list);
+        if (port_list_of(node, struct cut, list)->other == other)
+            return port_list_of(node, struct cut, list);
     return NULL;
 }
 
@@ -31,54 +31,54 @@ static bool has_left(const struct cut *cut, uint32_t rank)
     return cut != NULL && (cut->left[rank / 8] >> rank % 8 & 1) != 0;
 }
 
-static bool all_left(const struct job *job, const struct job *other)
+static bool all_left(const struct pmi2_job *job, const struct pmi2_job *other)
 {
     const struct cut *cut = find_cut(job, other);
 
     return cut != NULL && cut->count == job->facts->info.size;
 }
 
-static bool connected(const struct job *job, uint32_t rank, const struct job *other)
+static bool connected(const struct pmi2_job *job, uint32_t rank, const struct pmi2_job *other)
 {
     return job == other || (job->group == other->group && !has_left(find_cut(job, other), rank) &&
                             !all_left(job, other) && !all_left(other, job));
 }
 
-static void drop_cut(struct job *job, const struct job *other)
+static void drop_cut(struct pmi2_job *job, const struct pmi2_job *other)
 {
     struct cut *cut = find_cut(job, other);
 
     if (cut == NULL)
         return;
-    list_remove(&cut->list);
+    port_list_discard(&cut->list);
     free(cut);
 }
 
-void pmi2_connect_join(struct job *job, struct job *other)
+void pmi2_connect_join(struct pmi2_job *job, struct pmi2_job *other)
 {
     struct pmi2_server *server = job->server;
     uint32_t from = other->group;
-    struct list *node;
+    struct port_link *node;
 
     for (node = server->job_list.next; node != &server->job_list; node = node->next) {
-        struct job *third = list_of(node, struct job, list);
+        struct pmi2_job *third = port_list_of(node, struct pmi2_job, list);
 
         if (third->group == from)
             third->group = job->group;
     }
 }
 
-static void answer_bool(const struct root_request *request, bool value)
+static void answer_bool(const struct pmi2_root_request *request, bool value)
 {
     char byte = value ? 1 : 0;
 
     pmi2_root_request_answer(request, 0, "", (struct pmi2_slice){&byte, 1});
 }
 
-static void join(const struct root_request *request, struct pmi2_slice id, bool copies)
+static void join(const struct pmi2_root_request *request, struct pmi2_slice id, bool copies)
 {
     struct pmi2_server *server = request->server;
-    struct job *job = request->job, *other = pmi2_job_find(server, id);
+    struct pmi2_job *job = request->job, *other = pmi2_job_find(server, id);
     struct cut *cut;
 
     if (other == NULL && copies && pmi2_job_id_valid(id.at)) {
@@ -106,11 +106,11 @@ static void join(const struct root_request *request, struct pmi2_slice id, bool 
     answer_bool(request, other->foreign && copies);
 }
 
-static void leave(const struct root_request *request, struct pmi2_slice id)
+static void leave(const struct pmi2_root_request *request, struct pmi2_slice id)
 {
-    struct job *job = request->job, *other = pmi2_job_find(request->server, id);
+    struct pmi2_job *job = request->job, *other = pmi2_job_find(request->server, id);
     struct cut *cut;
-    struct list *node;
+    struct port_link *node;
     uint32_t cuts = 0;
 
     if (other == NULL || other == job || !connected(job, request->rank, other)) {
@@ -127,7 +127,7 @@ static void leave(const struct root_request *request, struct pmi2_slice id)
             return;
         }
         cut->other = other;
-        list_add(&job->cuts, &cut->list);
+        port_list_append(&job->cuts, &cut->list);
     }
     cut->left[request->rank / 8] |= (uint8_t)(1u << request->rank % 8);
     cut->count++;
@@ -136,7 +136,7 @@ static void leave(const struct root_request *request, struct pmi2_slice id)
         pmi2_connect_end(job); /* the job may have been its last user */
 }
 
-static void answer_written(const struct root_request *request, struct writer *answer)
+static void answer_written(const struct pmi2_root_request *request, struct pmi2_writer *answer)
 {
     if (answer->failed)
         pmi2_root_request_answer(request, WIRE_NO_MEMORY, "no_memory", NO_SLICE);
@@ -146,10 +146,11 @@ static void answer_written(const struct root_request *request, struct writer *an
     pmi2_writer_fini(answer);
 }
 
-static void get(const struct root_request *request, const struct job *other, struct reader *body)
+static void get(const struct pmi2_root_request *request, const struct pmi2_job *other,
+                struct pmi2_reader *body)
 {
     struct pmi2_slice key = pmi2_read_slice(body), value = NO_SLICE;
-    struct writer answer = {NULL, false};
+    struct pmi2_writer answer = {NULL, false};
     bool found = !body->failed && pmi2_space_get(other->space, other->space->epoch, key, &value);
 
     pmi2_write_u8(&answer, found);
@@ -163,20 +164,21 @@ static void write_pair(void *context, struct pmi2_slice key, struct pmi2_slice v
     pmi2_record_write(context, 0, key, value);
 }
 
-static void getall(const struct root_request *request, const struct job *other)
+static void getall(const struct pmi2_root_request *request, const struct pmi2_job *other)
 {
-    struct writer answer = {NULL, false};
+    struct pmi2_writer answer = {NULL, false};
 
     pmi2_write_u32(&answer, pmi2_space_each(other->space, other->space->epoch, NULL, NULL));
     pmi2_space_each(other->space, other->space->epoch, write_pair, &answer);
     answer_written(request, &answer);
 }
 
-static void putall(const struct root_request *request, struct job *other, struct reader *body)
+static void putall(const struct pmi2_root_request *request, struct pmi2_job *other,
+                   struct pmi2_reader *body)
 {
     uint32_t count = pmi2_read_u32(body);
     size_t length = (size_t)(body->end - body->at);
-    struct chunk *chunk;
+    struct pmi2_chunk *chunk;
     enum pmi2_commit commit = COMMIT_NO_MEMORY;
 
     if (!other->foreign) { /* its own ranks put its pairs */
@@ -201,11 +203,11 @@ static void putall(const struct root_request *request, struct job *other, struct
             commit == COMMIT_MALFORMED ? "malformed_pairs" : "no_memory", NO_SLICE);
 }
 
-void pmi2_connect_serve(const struct root_request *request, enum root_kind kind,
-                        struct reader *body)
+void pmi2_connect_serve(const struct pmi2_root_request *request, enum pmi2_root_kind kind,
+                        struct pmi2_reader *body)
 {
     struct pmi2_slice id = pmi2_read_slice(body);
-    struct job *other;
+    struct pmi2_job *other;
 
     if (kind == ROOT_CONNECT) {
         join(request, id, pmi2_read_u8(body) != 0);
@@ -227,12 +229,12 @@ void pmi2_connect_serve(const struct root_request *request, enum root_kind kind,
 }
 
 /* True: a job of this launcher still uses it. */
-static bool used(const struct job *foreign)
+static bool used(const struct pmi2_job *foreign)
 {
-    const struct list *head = &foreign->server->job_list, *node;
+    const struct port_link *head = &foreign->server->job_list, *node;
 
     for (node = head->next; node != head; node = node->next) {
-        const struct job *job = list_of(node, struct job, list);
+        const struct pmi2_job *job = port_list_of(node, struct pmi2_job, list);
 
         if (!job->foreign && job->group == foreign->group && !all_left(job, foreign))
             return true;
@@ -241,13 +243,13 @@ static bool used(const struct job *foreign)
 }
 
 /* A job has ended or has left another one: drops what only it needed. */
-void pmi2_connect_end(struct job *job)
+void pmi2_connect_end(struct pmi2_job *job)
 {
     struct pmi2_server *server = job->server;
-    struct list *node, *next;
+    struct port_link *node, *next;
 
     for (node = server->job_list.next; node != &server->job_list; node = next) {
-        struct job *other = list_of(node, struct job, list);
+        struct pmi2_job *other = port_list_of(node, struct pmi2_job, list);
 
         next = node->next;
         if (job->ended)
@@ -257,6 +259,6 @@ void pmi2_connect_end(struct job *job)
             next = server->job_list.next;
         }
     }
-    while (job->ended && (node = list_take(&job->cuts)) != NULL)
-        free(list_of(node, struct cut, list));
+    while (job->ended && (node = port_list_pop(&job->cuts)) != NULL)
+        free(port_list_of(node, struct cut, list));
 }

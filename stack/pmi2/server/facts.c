@@ -9,7 +9,7 @@
 #define RANKS_MAX (1u << 26)
 #define TEXTS_MAX 65536u
 
-bool pmi2_head_read(const char *bytes, size_t length, struct message_head *head)
+bool pmi2_head_read(const char *bytes, size_t length, struct pmi2_message_head *head)
 {
     size_t id;
 
@@ -30,7 +30,7 @@ bool pmi2_head_read(const char *bytes, size_t length, struct message_head *head)
     return length >= head->head;
 }
 
-void pmi2_head_write(struct writer *writer, uint8_t kind, uint8_t status, struct pmi2_slice id,
+void pmi2_head_write(struct pmi2_writer *writer, uint8_t kind, uint8_t status, struct pmi2_slice id,
                      uint32_t epoch, uint32_t count)
 {
     pmi2_write_u32(writer, 0);
@@ -45,9 +45,9 @@ void pmi2_head_write(struct writer *writer, uint8_t kind, uint8_t status, struct
     pmi2_write_u8(writer, 0);
 }
 
-void pmi2_head_close(struct writer *writer, size_t total)
+void pmi2_head_close(struct pmi2_writer *writer, size_t total)
 {
-    struct message_head head;
+    struct pmi2_message_head head;
 
     if (writer->failed || !pmi2_head_read(writer->chunk->bytes, writer->chunk->length, &head))
         return;
@@ -56,7 +56,8 @@ void pmi2_head_close(struct writer *writer, size_t total)
                                                           writer->chunk->length - head.head));
 }
 
-static void write_texts(struct writer *writer, const struct pmi2_text_pair *texts, uint32_t count)
+static void write_texts(struct pmi2_writer *writer, const struct pmi2_text_pair *texts,
+                        uint32_t count)
 {
     uint32_t i;
 
@@ -66,9 +67,9 @@ static void write_texts(struct writer *writer, const struct pmi2_text_pair *text
     }
 }
 
-struct chunk *pmi2_facts_message(const struct pmi2_job_info *info, const char *id)
+struct pmi2_chunk *pmi2_facts_message(const struct pmi2_job_info *info, const char *id)
 {
-    struct writer writer = {NULL, false};
+    struct pmi2_writer writer = {NULL, false};
     uint32_t runs = 0, rank, run, i;
     size_t preput = 0;
 
@@ -112,7 +113,7 @@ struct chunk *pmi2_facts_message(const struct pmi2_job_info *info, const char *i
     return writer.chunk;
 }
 
-static bool read_placement(struct facts *facts, struct reader *reader)
+static bool read_placement(struct pmi2_facts *facts, struct pmi2_reader *reader)
 {
     uint32_t runs = pmi2_read_u32(reader), rank = 0, i, node, run, total = 0;
 
@@ -139,7 +140,7 @@ static bool read_placement(struct facts *facts, struct reader *reader)
     return !reader->failed && rank == facts->info.size && total == facts->info.size;
 }
 
-static bool read_texts(struct facts *facts, struct reader *reader)
+static bool read_texts(struct pmi2_facts *facts, struct pmi2_reader *reader)
 {
     uint32_t count = facts->info.attribute_count, i;
 
@@ -162,7 +163,7 @@ static int compare_placed(const void *one, const void *other)
 }
 
 /* Ranks by node: sorted by (node, rank), which most placements are already. */
-static bool sort_by_node(struct facts *facts)
+static bool sort_by_node(struct pmi2_facts *facts)
 {
     uint32_t size = facts->info.size, rank, nodes = 0;
     uint64_t *placed = malloc(size * sizeof(*placed));
@@ -198,7 +199,7 @@ failed:
     return false;
 }
 
-static bool find_mapping(struct facts *facts)
+static bool find_mapping(struct pmi2_facts *facts)
 {
     char text[PMI2_VALUE_MAX + 1] = "";
 
@@ -207,11 +208,11 @@ static bool find_mapping(struct facts *facts)
     return facts->mapping != NULL;
 }
 
-struct facts *pmi2_facts_new(struct chunk *message)
+struct pmi2_facts *pmi2_facts_new(struct pmi2_chunk *message)
 {
-    struct facts *facts = calloc(1, sizeof(*facts));
-    struct message_head head;
-    struct reader reader;
+    struct pmi2_facts *facts = calloc(1, sizeof(*facts));
+    struct pmi2_message_head head;
+    struct pmi2_reader reader;
     bool spawned;
 
     if (facts == NULL)
@@ -222,7 +223,8 @@ struct facts *pmi2_facts_new(struct chunk *message)
         goto failed;
     facts->digest = head.digest;
     facts->id = facts->info.id = head.id.at;
-    reader = (struct reader){message->bytes + head.head, message->bytes + message->length, false};
+    reader =
+        (struct pmi2_reader){message->bytes + head.head, message->bytes + message->length, false};
     facts->info.size = pmi2_read_u32(&reader);
     facts->info.apps = pmi2_read_u32(&reader);
     facts->info.attribute_count = pmi2_read_u32(&reader);
@@ -252,7 +254,7 @@ failed:
     return NULL;
 }
 
-void pmi2_facts_drop(struct facts *facts)
+void pmi2_facts_drop(struct pmi2_facts *facts)
 {
     if (facts == NULL || --facts->users > 0)
         return;
@@ -268,7 +270,7 @@ void pmi2_facts_drop(struct facts *facts)
 }
 
 /* The first of the job's nodes that is not below `node`. */
-static uint32_t node_index(const struct facts *facts, uint32_t node)
+static uint32_t node_index(const struct pmi2_facts *facts, uint32_t node)
 {
     uint32_t low = 0, high = facts->node_count;
 
@@ -283,7 +285,7 @@ static uint32_t node_index(const struct facts *facts, uint32_t node)
     return low;
 }
 
-uint32_t pmi2_facts_within(const struct facts *facts, uint32_t first, uint32_t last,
+uint32_t pmi2_facts_within(const struct pmi2_facts *facts, uint32_t first, uint32_t last,
                            uint32_t *begin)
 {
     *begin = facts->first[node_index(facts, first)];

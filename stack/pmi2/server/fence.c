@@ -14,7 +14,7 @@
 #include <assert.h>
 #include "internal.h"
 
-static void answer(struct call *call, int code, struct pmi2_slice reason)
+static void answer(struct pmi2_server_call *call, int code, struct pmi2_slice reason)
 {
     if (call->line && code == 0) {
         pmi2_reply(call, "barrier_out");
@@ -27,16 +27,16 @@ static void answer(struct call *call, int code, struct pmi2_slice reason)
 
 static const struct pmi2_slice no_memory = {"no_memory", 9};
 
-static void uncount(struct rank *rank)
+static void uncount(struct pmi2_rank *rank)
 {
     assert(rank->job->fenced >= rank->fenced && rank->job->fenced <= rank->job->rank_count);
     rank->job->fenced -= rank->fenced;
     rank->fenced = false;
 }
 
-static void answer_rank(struct rank *rank, int code, struct pmi2_slice reason)
+static void answer_rank(struct pmi2_rank *rank, int code, struct pmi2_slice reason)
 {
-    struct request *request = rank->fence;
+    struct pmi2_request *request = rank->fence;
 
     uncount(rank);
     rank->fence = NULL;
@@ -44,14 +44,14 @@ static void answer_rank(struct rank *rank, int code, struct pmi2_slice reason)
         answer(&request->call, code, reason);
 }
 
-static void forget_records(struct job *job)
+static void forget_records(struct pmi2_job *job)
 {
     pmi2_writer_fini(&job->records);
     job->record_count = 0;
 }
 
 /* The result of this epoch's fence is known: answers all waiting ranks. */
-static void answer_all(struct job *job, int code, struct pmi2_slice reason)
+static void answer_all(struct pmi2_job *job, int code, struct pmi2_slice reason)
 {
     uint32_t i;
 
@@ -61,12 +61,12 @@ static void answer_all(struct job *job, int code, struct pmi2_slice reason)
         answer_rank(&job->ranks[i], code, reason);
 }
 
-static void forget_members(struct job *job)
+static void forget_members(struct pmi2_job *job)
 {
     uint32_t i;
 
     for (i = 0; i < job->member_count; i++) {
-        struct member *member = &job->members[i];
+        struct pmi2_member *member = &job->members[i];
 
         pmi2_chunk_drop(member->fence);
         member->fence = NULL;
@@ -75,7 +75,7 @@ static void forget_members(struct job *job)
     }
 }
 
-void pmi2_fence_fail(struct job *job)
+void pmi2_fence_fail(struct pmi2_job *job)
 {
     uint32_t i;
 
@@ -89,19 +89,19 @@ void pmi2_fence_fail(struct job *job)
 
 static const struct pmi2_slice manager_lost = {"manager_lost", 12};
 
-void pmi2_fence_orphan(struct job *job)
+void pmi2_fence_orphan(struct pmi2_job *job)
 {
     forget_members(job);
     answer_all(job, WIRE_COMMFAILED, manager_lost);
 }
 
-void pmi2_fence_forget(struct rank *rank)
+void pmi2_fence_forget(struct pmi2_rank *rank)
 {
     uncount(rank);
     rank->fence = NULL; /* its puts stay in the epoch */
 }
 
-void pmi2_fence_leave(struct rank *rank)
+void pmi2_fence_leave(struct pmi2_rank *rank)
 {
     if (rank->gone)
         return;
@@ -112,17 +112,17 @@ void pmi2_fence_leave(struct rank *rank)
     pmi2_fence_check(rank->job);
 }
 
-static size_t committed_bytes(const struct job *job)
+static size_t committed_bytes(const struct pmi2_job *job)
 {
     return job->space->live_bytes;
 }
 
 /* The root has all of an epoch. */
-static void commit(struct job *job)
+static void commit(struct pmi2_job *job)
 {
-    struct piece_source *sources = calloc(job->member_count + (size_t)1, sizeof(*sources));
-    struct writer message = {NULL, false};
-    struct message_head head;
+    struct pmi2_piece_source *sources = calloc(job->member_count + (size_t)1, sizeof(*sources));
+    struct pmi2_writer message = {NULL, false};
+    struct pmi2_message_head head;
     uint32_t count = job->record_count, i;
     uint64_t bytes = committed_bytes(job), duplicates = job->space->duplicates;
     enum pmi2_commit result = COMMIT_NO_MEMORY;
@@ -131,15 +131,15 @@ static void commit(struct job *job)
     if (sources != NULL && !message.failed) {
         if (job->records.chunk != NULL)
             sources[0] =
-                (struct piece_source){job->records.chunk->bytes, job->records.chunk->length};
+                (struct pmi2_piece_source){job->records.chunk->bytes, job->records.chunk->length};
         bytes += sources[0].length;
         for (i = 0; i < job->member_count; i++) {
-            const struct member *member = &job->members[i];
+            const struct pmi2_member *member = &job->members[i];
 
             if (member->fence == NULL) /* lost, with all its ranks */
                 continue;
-            sources[i + 1] = (struct piece_source){member->fence->bytes + member->records,
-                                                   member->fence->length - member->records};
+            sources[i + 1] = (struct pmi2_piece_source){member->fence->bytes + member->records,
+                                                        member->fence->length - member->records};
             bytes += sources[i + 1].length;
             count += member->count;
         }
@@ -185,10 +185,10 @@ static void commit(struct job *job)
 }
 
 /* Not the root: sends one message up for all ranks below. */
-static void send_up(struct job *job, enum fence_up status)
+static void send_up(struct pmi2_job *job, enum pmi2_fence_up status)
 {
     struct pmi2_server *server = job->server;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
     uint32_t count = job->record_count, i;
     size_t total;
 
@@ -226,7 +226,7 @@ static void send_up(struct job *job, enum fence_up status)
     forget_members(job);
 }
 
-void pmi2_fence_check(struct job *job)
+void pmi2_fence_check(struct pmi2_job *job)
 {
     bool broken = job->broken.length > 0, entered = job->fenced > 0;
     uint32_t i;
@@ -235,7 +235,7 @@ void pmi2_fence_check(struct job *job)
         job->fenced < job->rank_count - (broken ? job->gone : 0))
         return;
     for (i = 0; i < job->member_count; i++) {
-        const struct member *member = &job->members[i];
+        const struct pmi2_member *member = &job->members[i];
 
         if (!member->fenced && !(broken && member->child == NULL))
             return;
@@ -248,9 +248,9 @@ void pmi2_fence_check(struct job *job)
 }
 
 /* Why a rank cannot enter; an empty text: it can. */
-static struct pmi2_slice obstacle(const struct rank *rank, bool survivors, int *code)
+static struct pmi2_slice obstacle(const struct pmi2_rank *rank, bool survivors, int *code)
 {
-    const struct job *job = rank->job;
+    const struct pmi2_job *job = rank->job;
 
     *code = WIRE_OTHER;
     if (rank->fence != NULL)
@@ -264,12 +264,12 @@ static struct pmi2_slice obstacle(const struct rank *rank, bool survivors, int *
     return survivors ? NO_SLICE : job->broken;
 }
 
-void pmi2_fence_enter(struct call *call, bool survivors)
+void pmi2_fence_enter(struct pmi2_server_call *call, bool survivors)
 {
-    struct client *client = call->client;
-    struct rank *rank = client->rank;
-    struct job *job = rank->job;
-    struct request *request;
+    struct pmi2_server_client *client = call->client;
+    struct pmi2_rank *rank = client->rank;
+    struct pmi2_job *job = rank->job;
+    struct pmi2_request *request;
     int code;
     struct pmi2_slice reason = obstacle(rank, survivors, &code);
 
@@ -302,8 +302,8 @@ void pmi2_fence_enter(struct call *call, bool survivors)
     pmi2_fence_check(job);
 }
 
-void pmi2_fence_up(struct job *job, struct member *member, struct chunk *message,
-                   const struct message_head *head)
+void pmi2_fence_up(struct pmi2_job *job, struct pmi2_member *member, struct pmi2_chunk *message,
+                   const struct pmi2_message_head *head)
 {
     if (member->fenced || head->epoch != job->epoch ||
         (job->broken.length > 0 && head->status == FENCE_ALL))
@@ -317,9 +317,10 @@ void pmi2_fence_up(struct job *job, struct member *member, struct chunk *message
 }
 
 /* The pairs of an epoch, into the table of this server, unless the store has them. */
-static bool keep(struct job *job, struct chunk *message, const struct message_head *head)
+static bool keep(struct pmi2_job *job, struct pmi2_chunk *message,
+                 const struct pmi2_message_head *head)
 {
-    struct space *space = job->space;
+    struct pmi2_space *space = job->space;
 
     if (space->epoch >= head->epoch)
         return space->epoch == head->epoch && space->latest != NULL &&
@@ -330,7 +331,8 @@ static bool keep(struct job *job, struct chunk *message, const struct message_he
            pmi2_space_commit(space, message, head->head, head->count, head->digest) == COMMIT_DONE;
 }
 
-void pmi2_fence_down(struct job *job, struct chunk *message, const struct message_head *head)
+void pmi2_fence_down(struct pmi2_job *job, struct pmi2_chunk *message,
+                     const struct pmi2_message_head *head)
 {
     uint32_t i;
 

@@ -18,14 +18,14 @@ bool pmi2_job_id_valid(const char *id)
     return id_part(&id) && *id++ == '.' && id_part(&id) && *id == '\0';
 }
 
-struct job *pmi2_job_find(struct pmi2_server *server, struct pmi2_slice id)
+struct pmi2_job *pmi2_job_find(struct pmi2_server *server, struct pmi2_slice id)
 {
-    struct map_entry *entry = pmi2_map_find(&server->jobs, id);
+    struct pmi2_map_entry *entry = pmi2_map_find(&server->jobs, id);
 
-    return entry == NULL ? NULL : list_of(entry, struct job, entry);
+    return entry == NULL ? NULL : port_list_of(entry, struct pmi2_job, entry);
 }
 
-struct rank *pmi2_job_rank(struct job *job, uint32_t rank)
+struct pmi2_rank *pmi2_job_rank(struct pmi2_job *job, uint32_t rank)
 {
     uint32_t low = 0, high = job->rank_count;
 
@@ -40,7 +40,7 @@ struct rank *pmi2_job_rank(struct job *job, uint32_t rank)
     return low < job->rank_count && job->ranks[low].rank == rank ? &job->ranks[low] : NULL;
 }
 
-struct member *pmi2_job_member(struct job *job, const struct tree *child)
+struct pmi2_member *pmi2_job_member(struct pmi2_job *job, const struct pmi2_tree *child)
 {
     uint32_t i;
 
@@ -72,7 +72,7 @@ static bool may_follow(enum pmi2_rank_state from, enum pmi2_rank_state to)
     return (next[from] & 1u << to) != 0;
 }
 
-void pmi2_rank_set(struct rank *rank, enum pmi2_rank_state state)
+void pmi2_rank_set(struct pmi2_rank *rank, enum pmi2_rank_state state)
 {
     if (rank->state == state)
         return;
@@ -87,23 +87,23 @@ void pmi2_rank_set(struct rank *rank, enum pmi2_rank_state state)
         pmi2_fence_leave(rank);
 }
 
-static struct job *job_alloc(struct pmi2_server *server)
+static struct pmi2_job *job_alloc(struct pmi2_server *server)
 {
-    struct job *job = calloc(1, sizeof(*job));
+    struct pmi2_job *job = calloc(1, sizeof(*job));
 
     if (job == NULL)
         return NULL;
     job->server = server;
     job->action.owner = OWNER_JOB;
     job->abort_rank = PMI2_NO_RANK;
-    list_init(&job->names);
-    list_init(&job->cuts);
+    port_list_init(&job->names);
+    port_list_init(&job->cuts);
     pmi2_map_init(&job->attributes, server->jobs.seed);
     job->group = ++server->group_number;
     return job;
 }
 
-void pmi2_job_free(struct job *job)
+void pmi2_job_free(struct pmi2_job *job)
 {
     uint32_t i;
 
@@ -131,9 +131,10 @@ void pmi2_job_free(struct job *job)
 }
 
 /* The description: that of the store, if it is the same, so that servers share one. */
-static bool take_facts(struct job *job, struct chunk *message, const struct message_head *head)
+static bool take_facts(struct pmi2_job *job, struct pmi2_chunk *message,
+                       const struct pmi2_message_head *head)
 {
-    struct space *space = job->space;
+    struct pmi2_space *space = job->space;
 
     if (space->facts == NULL) {
         space->facts = pmi2_facts_new(message);
@@ -141,7 +142,7 @@ static bool take_facts(struct job *job, struct chunk *message, const struct mess
             return false;
         if (space->facts->info.preput_count > 0) {
             const char *at = space->facts->preput.at;
-            struct chunk *chunk = pmi2_chunk_new(space->facts->preput.length);
+            struct pmi2_chunk *chunk = pmi2_chunk_new(space->facts->preput.length);
             enum pmi2_commit commit;
 
             if (chunk == NULL)
@@ -162,7 +163,7 @@ static bool take_facts(struct job *job, struct chunk *message, const struct mess
     return true;
 }
 
-static bool make_ranks(struct job *job)
+static bool make_ranks(struct pmi2_job *job)
 {
     uint32_t node = job->server->config.node, begin, i;
 
@@ -183,7 +184,7 @@ static bool make_ranks(struct job *job)
 }
 
 /* How many ranks this server or one below answers for. */
-static uint32_t make_members(struct job *job)
+static uint32_t make_members(struct pmi2_job *job)
 {
     struct pmi2_server *server = job->server;
     uint32_t reached = job->rank_count, i, within, begin;
@@ -209,7 +210,7 @@ static uint32_t lower(uint32_t one, uint32_t other)
 
 /* A server below was lost while the job was on its way: nodes that neither this server nor one
  * below it answers for. */
-static void lose_the_rest(struct job *job)
+static void lose_the_rest(struct pmi2_job *job)
 {
     struct pmi2_server *server = job->server;
     uint32_t at = server->config.first, next, i;
@@ -233,10 +234,10 @@ static void lose_the_rest(struct job *job)
     }
 }
 
-struct job *pmi2_job_new(struct pmi2_server *server, struct chunk *message)
+struct pmi2_job *pmi2_job_new(struct pmi2_server *server, struct pmi2_chunk *message)
 {
-    struct message_head head;
-    struct job *job = job_alloc(server);
+    struct pmi2_message_head head;
+    struct pmi2_job *job = job_alloc(server);
     uint32_t reached, expected, begin;
 
     if (job == NULL)
@@ -254,7 +255,7 @@ struct job *pmi2_job_new(struct pmi2_server *server, struct chunk *message)
     job->entry.key = job->facts->id;
     job->entry.length = (uint32_t)head.id.length;
     pmi2_map_insert(&server->jobs, &job->entry);
-    list_add(&server->job_list, &job->list);
+    port_list_append(&server->job_list, &job->list);
     if (job->rank_count > 0)
         pmi2_action_due(server, &job->action, PMI2_ACTION_JOB);
     pmi2_log(server, 1, "job %s: %u ranks, %u on this node, %u servers below", job->facts->id,
@@ -267,9 +268,9 @@ failed:
     return NULL;
 }
 
-struct job *pmi2_job_foreign(struct pmi2_server *server, struct pmi2_slice id)
+struct pmi2_job *pmi2_job_foreign(struct pmi2_server *server, struct pmi2_slice id)
 {
-    struct job *job = job_alloc(server);
+    struct pmi2_job *job = job_alloc(server);
 
     if (job == NULL)
         return NULL;
@@ -282,27 +283,27 @@ struct job *pmi2_job_foreign(struct pmi2_server *server, struct pmi2_slice id)
     job->entry.key = job->space->id;
     job->entry.length = (uint32_t)id.length;
     pmi2_map_insert(&server->jobs, &job->entry);
-    list_add(&server->job_list, &job->list);
+    port_list_append(&server->job_list, &job->list);
     server->foreign_count++;
     return job;
 }
 
-void pmi2_job_end(struct job *job)
+void pmi2_job_end(struct pmi2_job *job)
 {
     struct pmi2_server *server = job->server;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
     uint32_t i;
 
     if (job->ended)
         return;
     job->ended = true;
     pmi2_map_remove(&server->jobs, &job->entry);
-    list_remove(&job->list);
+    port_list_discard(&job->list);
     pmi2_tree_message(&message, MESSAGE_JOB_END, job_id(job), 0, 0);
     pmi2_tree_send_all(job, &message);
     for (i = 0; i < job->rank_count; i++) {
-        struct rank *rank = &job->ranks[i];
-        struct client *client = rank->client;
+        struct pmi2_rank *rank = &job->ranks[i];
+        struct pmi2_server_client *client = rank->client;
 
         if (client != NULL) {
             pmi2_client_unbind(client);
@@ -321,7 +322,7 @@ void pmi2_job_end(struct job *job)
     if (job->action.due == 0)
         pmi2_job_free(job);
     else
-        list_add(&server->ended, &job->list);
+        port_list_append(&server->ended, &job->list);
 }
 
 /* ---- from outside, at the root ----------------------------------------------------------------
@@ -357,8 +358,8 @@ const char *pmi2_server_job_add(struct pmi2_server *server, const struct pmi2_jo
 {
     char next[32];
     const char *id = info->id;
-    struct chunk *message;
-    struct job *job, *spawner;
+    struct pmi2_chunk *message;
+    struct pmi2_job *job, *spawner;
     uint32_t i;
 
     if (!server->config.root || !info_valid(info))
@@ -389,7 +390,7 @@ const char *pmi2_server_job_add(struct pmi2_server *server, const struct pmi2_jo
 
 void pmi2_server_job_end(struct pmi2_server *server, const char *job)
 {
-    struct job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
+    struct pmi2_job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
 
     if (of == NULL || !server->config.root)
         return;
@@ -401,16 +402,16 @@ void pmi2_server_job_end(struct pmi2_server *server, const char *job)
 enum pmi2_rank_state pmi2_server_rank_state(const struct pmi2_server *server, const char *job,
                                             uint32_t rank)
 {
-    struct job *of =
+    struct pmi2_job *of =
         pmi2_job_find((struct pmi2_server *)server, (struct pmi2_slice){job, strlen(job)});
-    const struct rank *known = of == NULL ? NULL : pmi2_job_rank(of, rank);
+    const struct pmi2_rank *known = of == NULL ? NULL : pmi2_job_rank(of, rank);
 
     return known == NULL ? PMI2_RANK_NEW : (enum pmi2_rank_state)known->state;
 }
 
 void pmi2_server_rank_ended(struct pmi2_server *server, const char *job, uint32_t rank)
 {
-    struct job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
+    struct pmi2_job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
 
     if (of != NULL)
         pmi2_rank_ended(of, rank);
@@ -418,10 +419,10 @@ void pmi2_server_rank_ended(struct pmi2_server *server, const char *job, uint32_
 }
 
 /* Only its node knows whether it had finalized. */
-void pmi2_rank_ended(struct job *job, uint32_t rank)
+void pmi2_rank_ended(struct pmi2_job *job, uint32_t rank)
 {
-    struct writer message = {NULL, false};
-    struct rank *known = pmi2_job_rank(job, rank);
+    struct pmi2_writer message = {NULL, false};
+    struct pmi2_rank *known = pmi2_job_rank(job, rank);
 
     if (job->foreign || rank >= job->facts->info.size)
         return;
@@ -440,7 +441,7 @@ void pmi2_rank_ended(struct job *job, uint32_t rank)
 bool pmi2_server_node_attribute(struct pmi2_server *server, const char *job, uint32_t rank,
                                 const char *key, const char *value)
 {
-    struct job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
+    struct pmi2_job *of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
     char own[PMI2_KEY_MAX + 16];
     const char *reason;
     int length, code;

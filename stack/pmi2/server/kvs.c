@@ -7,14 +7,14 @@
 #include "internal.h"
 
 /* Of several puts of one key before a fence, the last one counts. */
-static bool take_out(struct rank *rank, struct pmi2_slice key)
+static bool take_out(struct pmi2_rank *rank, struct pmi2_slice key)
 {
-    struct reader reader;
-    struct record record;
+    struct pmi2_reader reader;
+    struct pmi2_record record;
 
     if (rank->put_count == 0)
         return false;
-    reader = (struct reader){rank->puts->bytes, rank->puts->bytes + rank->puts->length, false};
+    reader = (struct pmi2_reader){rank->puts->bytes, rank->puts->bytes + rank->puts->length, false};
     while (reader.at < reader.end && pmi2_record_read(&reader, &record)) {
         if (record.key.length != key.length || memcmp(record.key.at, key.at, key.length) != 0)
             continue;
@@ -38,11 +38,11 @@ int pmi2_pair_check(const struct pmi2_server *server, struct pmi2_slice key,
                                                                               : code;
 }
 
-int pmi2_rank_put(struct rank *rank, struct pmi2_slice key, struct pmi2_slice value,
+int pmi2_rank_put(struct pmi2_rank *rank, struct pmi2_slice key, struct pmi2_slice value,
                   const char **reason)
 {
     struct pmi2_server *server = rank->job->server;
-    struct writer writer = {rank->puts, false};
+    struct pmi2_writer writer = {rank->puts, false};
     size_t room = RECORD_HEAD + key.length + value.length;
     int code = pmi2_pair_check(server, key, value);
 
@@ -76,7 +76,7 @@ int pmi2_rank_put(struct rank *rank, struct pmi2_slice key, struct pmi2_slice va
 /* ---- get --------------------------------------------------------------------------------------
  */
 
-static void answer_missing(struct call *call, struct pmi2_slice key)
+static void answer_missing(struct pmi2_server_call *call, struct pmi2_slice key)
 {
     char text[PMI2_KEY_MAX + 32] = "key_not_found";
 
@@ -96,7 +96,7 @@ static void answer_missing(struct call *call, struct pmi2_slice key)
     pmi2_reply_end(call);
 }
 
-static void answer_found(struct call *call, struct pmi2_slice value)
+static void answer_found(struct pmi2_server_call *call, struct pmi2_slice value)
 {
     if (!call->line) {
         pmi2_reply(call, "kvs-get-response");
@@ -115,7 +115,8 @@ static void answer_found(struct call *call, struct pmi2_slice value)
     pmi2_reply_end(call);
 }
 
-void pmi2_kvs_get_answer(struct call *call, int code, struct pmi2_slice reason, struct reader *body)
+void pmi2_kvs_get_answer(struct pmi2_server_call *call, int code, struct pmi2_slice reason,
+                         struct pmi2_reader *body)
 {
     bool found = pmi2_read_u8(body) != 0;
     struct pmi2_slice key = pmi2_read_slice(body), value = pmi2_read_slice(body);
@@ -129,18 +130,18 @@ void pmi2_kvs_get_answer(struct call *call, int code, struct pmi2_slice reason, 
         answer_missing(call, key);
 }
 
-static bool is_own(const struct job *job, struct pmi2_slice id)
+static bool is_own(const struct pmi2_job *job, struct pmi2_slice id)
 {
     return id.length == 0 ||
            (id.length == job->entry.length && memcmp(id.at, job->entry.key, id.length) == 0);
 }
 
-void pmi2_kvs_get(struct call *call, struct pmi2_slice id, struct pmi2_slice key)
+void pmi2_kvs_get(struct pmi2_server_call *call, struct pmi2_slice id, struct pmi2_slice key)
 {
-    struct job *job = call->client->rank->job;
-    struct writer body = {NULL, false};
+    struct pmi2_job *job = call->client->rank->job;
+    struct pmi2_writer body = {NULL, false};
     struct pmi2_slice value;
-    struct request *request;
+    struct pmi2_request *request;
 
     job->server->counters.gets++;
     if (!is_own(job, id)) {
@@ -169,7 +170,7 @@ void pmi2_kvs_get(struct call *call, struct pmi2_slice id, struct pmi2_slice key
 
 static void answer_pair(void *context, struct pmi2_slice key, struct pmi2_slice value)
 {
-    struct call *call = context;
+    struct pmi2_server_call *call = context;
 
     pmi2_reply(call, "kvs-getall-pair-response");
     pmi2_reply_slice(call, "key", key);
@@ -177,18 +178,18 @@ static void answer_pair(void *context, struct pmi2_slice key, struct pmi2_slice 
     pmi2_reply_more(call);
 }
 
-static void answer_count(struct call *call, uint32_t count)
+static void answer_count(struct pmi2_server_call *call, uint32_t count)
 {
     pmi2_reply(call, "kvs-getall-paircount-response");
     pmi2_reply_int(call, "npair", count);
     pmi2_reply_more(call);
 }
 
-void pmi2_kvs_getall_answer(struct call *call, int code, struct pmi2_slice reason,
-                            struct reader *body)
+void pmi2_kvs_getall_answer(struct pmi2_server_call *call, int code, struct pmi2_slice reason,
+                            struct pmi2_reader *body)
 {
     uint32_t count = pmi2_read_u32(body);
-    struct record record;
+    struct pmi2_record record;
 
     if (code == 0) {
         answer_count(call, count);
@@ -198,11 +199,11 @@ void pmi2_kvs_getall_answer(struct call *call, int code, struct pmi2_slice reaso
     pmi2_reply_code_slice(call, "kvs-getall-response", code, reason);
 }
 
-void pmi2_kvs_getall(struct call *call, struct pmi2_slice id)
+void pmi2_kvs_getall(struct pmi2_server_call *call, struct pmi2_slice id)
 {
-    struct job *job = call->client->rank->job;
-    struct writer body = {NULL, false};
-    struct request *request;
+    struct pmi2_job *job = call->client->rank->job;
+    struct pmi2_writer body = {NULL, false};
+    struct pmi2_request *request;
 
     if (!is_own(job, id)) {
         request = pmi2_root_begin(call, ROOT_GETALL, &body);

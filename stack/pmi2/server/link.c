@@ -8,21 +8,22 @@ static_assert(TREE_LOW < TREE_HIGH, "reading resumes below the mark at which it 
 #define FIRST_BYTES 512u /* an answer or two; more when the other side is slow */
 #define MORE_BYTES 4096u
 
-void pmi2_outbox_clear(struct outbox *outbox)
+void pmi2_outbox_clear(struct pmi2_outbox *outbox)
 {
     while (outbox->first != NULL) {
-        struct piece *piece = outbox->first;
+        struct pmi2_piece *piece = outbox->first;
 
         outbox->first = piece->next;
         pmi2_chunk_drop(piece->chunk);
         free(piece);
     }
-    *outbox = (struct outbox){NULL};
+    *outbox = (struct pmi2_outbox){NULL};
 }
 
-bool pmi2_outbox_share(struct outbox *outbox, struct chunk *chunk, size_t start, size_t end)
+bool pmi2_outbox_share(struct pmi2_outbox *outbox, struct pmi2_chunk *chunk, size_t start,
+                       size_t end)
 {
-    struct piece *piece;
+    struct pmi2_piece *piece;
 
     assert(start <= end && end <= chunk->length);
     if (start == end)
@@ -30,7 +31,7 @@ bool pmi2_outbox_share(struct outbox *outbox, struct chunk *chunk, size_t start,
     piece = malloc(sizeof(*piece));
     if (piece == NULL)
         return false;
-    *piece = (struct piece){NULL, pmi2_chunk_use(chunk), start, end};
+    *piece = (struct pmi2_piece){NULL, pmi2_chunk_use(chunk), start, end};
     if (outbox->last != NULL)
         outbox->last->next = piece;
     else
@@ -41,10 +42,10 @@ bool pmi2_outbox_share(struct outbox *outbox, struct chunk *chunk, size_t start,
 }
 
 /* Bytes that were handed out must not move, so a chunk is filled up but never enlarged. */
-bool pmi2_outbox_copy(struct outbox *outbox, const void *bytes, size_t length)
+bool pmi2_outbox_copy(struct pmi2_outbox *outbox, const void *bytes, size_t length)
 {
-    struct piece *last = outbox->last;
-    struct chunk *chunk;
+    struct pmi2_piece *last = outbox->last;
+    struct pmi2_chunk *chunk;
     size_t capacity = last == NULL ? FIRST_BYTES : MORE_BYTES;
     bool shared;
 
@@ -66,11 +67,11 @@ bool pmi2_outbox_copy(struct outbox *outbox, const void *bytes, size_t length)
     return shared;
 }
 
-void pmi2_outbox_take(struct outbox *outbox, size_t bytes)
+void pmi2_outbox_take(struct pmi2_outbox *outbox, size_t bytes)
 {
     assert(bytes <= outbox->bytes);
     while (bytes > 0 && outbox->first != NULL) {
-        struct piece *piece = outbox->first;
+        struct pmi2_piece *piece = outbox->first;
         size_t size = piece->end - piece->start;
 
         assert(piece->start < piece->end && size <= outbox->bytes);
@@ -117,7 +118,7 @@ void pmi2_link_write(struct pmi2_link *link, const void *bytes, size_t length)
         written(link, pmi2_outbox_copy(&link->out, bytes, length));
 }
 
-void pmi2_link_share(struct pmi2_link *link, struct chunk *chunk, size_t start, size_t end)
+void pmi2_link_share(struct pmi2_link *link, struct pmi2_chunk *chunk, size_t start, size_t end)
 {
     if (!link->closing && start < end)
         written(link, pmi2_outbox_share(&link->out, chunk, start, end));
@@ -125,8 +126,8 @@ void pmi2_link_share(struct pmi2_link *link, struct chunk *chunk, size_t start, 
 
 void pmi2_link_resume(struct pmi2_link *link)
 {
-    if (!list_linked(&link->resume))
-        list_add(&link->server->resume, &link->resume);
+    if (!port_linked(&link->resume))
+        port_list_append(&link->server->resume, &link->resume);
 }
 
 void pmi2_link_close(struct pmi2_link *link, const char *reason)
@@ -169,8 +170,8 @@ void pmi2_link_eof(struct pmi2_link *link)
 static bool should_read(struct pmi2_link *link)
 {
     const struct pmi2_server *server = link->server;
-    const struct client *client;
-    struct tree *tree;
+    const struct pmi2_server_client *client;
+    struct pmi2_tree *tree;
     size_t limit;
 
     if (link->closing)
@@ -192,16 +193,16 @@ static bool should_read(struct pmi2_link *link)
     return link->out.bytes <= limit && client->ordered_count < CLIENT_REQUESTS_MAX;
 }
 
-static void update_slow(struct client *client)
+static void update_slow(struct pmi2_server_client *client)
 {
     struct pmi2_server *server = client->link.server;
     bool slow = !client->link.closing && client->link.out.bytes > server->limits.unread_bytes;
 
-    if (slow && !list_linked(&client->slow)) {
+    if (slow && !port_linked(&client->slow)) {
         client->slow_until = server->now + server->limits.unread_seconds * SECOND;
-        list_add(&server->slow, &client->slow);
+        port_list_append(&server->slow, &client->slow);
     } else if (!slow) {
-        list_remove(&client->slow);
+        port_list_discard(&client->slow);
     }
 }
 
@@ -228,12 +229,13 @@ bool pmi2_link_reads(const struct pmi2_link *link)
 
 int pmi2_link_output(const struct pmi2_link *link, struct iovec *pieces, int maximum)
 {
-    const struct piece *piece = link->out.first;
+    const struct pmi2_piece *piece = link->out.first;
     int count;
 
-    if (link->kind != LINK_CLIENT && list_of(link, const struct tree, link)->lossy != NULL)
-        return pmi2_lossy_output(list_of((struct pmi2_link *)link, struct tree, link), pieces,
-                                 maximum);
+    if (link->kind != LINK_CLIENT &&
+        port_list_of(link, const struct pmi2_tree, link)->lossy != NULL)
+        return pmi2_lossy_output(port_list_of((struct pmi2_link *)link, struct pmi2_tree, link),
+                                 pieces, maximum);
     for (count = 0; count < maximum && piece != NULL; count++, piece = piece->next)
         pieces[count] =
             (struct iovec){piece->chunk->bytes + piece->start, piece->end - piece->start};
@@ -249,7 +251,7 @@ void pmi2_link_sent(struct pmi2_link *link, size_t bytes)
     } else {
         pmi2_outbox_take(&link->out, bytes);
         if (link->kind == LINK_CLIENT) /* it reads again: restarts the time limit */
-            list_remove(&client_of(link)->slow);
+            port_list_discard(&client_of(link)->slow);
     }
     pmi2_link_update_reads(link);
     if (link->kind == LINK_PARENT)
@@ -267,8 +269,8 @@ void pmi2_link_free(struct pmi2_link *link)
     if (link == NULL)
         return;
     pmi2_link_eof(link);
-    list_remove(&link->list);
-    list_remove(&link->resume);
+    port_list_discard(&link->list);
+    port_list_discard(&link->resume);
     pmi2_action_forget(&link->action);
     pmi2_outbox_clear(&link->out);
     if (link->kind == LINK_CLIENT) {

@@ -7,10 +7,10 @@
  */
 #include "internal.h"
 
-static void send_loss(struct job *job, uint32_t rank, enum loss loss)
+static void send_loss(struct pmi2_job *job, uint32_t rank, enum pmi2_loss loss)
 {
     struct pmi2_server *server = job->server;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (server->parent == NULL)
         return;
@@ -20,7 +20,7 @@ static void send_loss(struct job *job, uint32_t rank, enum loss loss)
     pmi2_tree_send(&server->parent->link, &message);
 }
 
-static void break_fences(struct job *job, int code, const char *format, uint32_t rank,
+static void break_fences(struct pmi2_job *job, int code, const char *format, uint32_t rank,
                          const char *what)
 {
     if (job->broken.length > 0)
@@ -33,7 +33,7 @@ static void break_fences(struct job *job, int code, const char *format, uint32_t
     pmi2_ring_fail(job);
 }
 
-static void add_dead(struct job *job, uint32_t rank)
+static void add_dead(struct pmi2_job *job, uint32_t rank)
 {
     char text[16];
     int length = snprintf(text, sizeof(text), "%s%u", job->dead.chunk == NULL ? "" : ",", rank);
@@ -41,9 +41,9 @@ static void add_dead(struct job *job, uint32_t rank)
     pmi2_write_bytes(&job->dead, text, (size_t)length);
 }
 
-static void apply(struct job *job, uint32_t rank, enum loss loss)
+static void apply(struct pmi2_job *job, uint32_t rank, enum pmi2_loss loss)
 {
-    struct rank *known;
+    struct pmi2_rank *known;
 
     switch (loss) {
     case LOSS_FINALIZED:
@@ -72,7 +72,7 @@ static void apply(struct job *job, uint32_t rank, enum loss loss)
 }
 
 /* The root's decision: whether it is news, and its place in the order. */
-static bool is_news(struct job *job, uint32_t rank, enum loss loss)
+static bool is_news(struct pmi2_job *job, uint32_t rank, enum pmi2_loss loss)
 {
     uint8_t before;
 
@@ -88,7 +88,8 @@ static bool is_news(struct job *job, uint32_t rank, enum loss loss)
     return true;
 }
 
-static void root_loss(struct job *job, uint32_t rank, enum loss loss, struct writer *down)
+static void root_loss(struct pmi2_job *job, uint32_t rank, enum pmi2_loss loss,
+                      struct pmi2_writer *down)
 {
     if (!is_news(job, rank, loss))
         return;
@@ -104,9 +105,9 @@ static void root_loss(struct job *job, uint32_t rank, enum loss loss, struct wri
 }
 
 /* Sends the root's decision to all servers of the job, this one included. */
-static void publish(struct job *job, struct writer *down)
+static void publish(struct pmi2_job *job, struct pmi2_writer *down)
 {
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (down->failed)
         pmi2_log(job->server, 0, "job %s: no memory to tell of its lost ranks", job->entry.key);
@@ -119,9 +120,9 @@ static void publish(struct job *job, struct writer *down)
     pmi2_writer_fini(down);
 }
 
-void pmi2_loss_report(struct job *job, uint32_t rank, enum loss loss)
+void pmi2_loss_report(struct pmi2_job *job, uint32_t rank, enum pmi2_loss loss)
 {
-    struct writer down = {NULL, false};
+    struct pmi2_writer down = {NULL, false};
 
     if (job->server->config.root) {
         root_loss(job, rank, loss, &down);
@@ -132,13 +133,13 @@ void pmi2_loss_report(struct job *job, uint32_t rank, enum loss loss)
     }
 }
 
-void pmi2_loss_up(struct job *job, struct reader *reader)
+void pmi2_loss_up(struct pmi2_job *job, struct pmi2_reader *reader)
 {
-    struct writer down = {NULL, false};
+    struct pmi2_writer down = {NULL, false};
 
     while (reader->at < reader->end) {
         uint32_t rank = pmi2_read_u32(reader);
-        enum loss loss = (enum loss)pmi2_read_u8(reader);
+        enum pmi2_loss loss = (enum pmi2_loss)pmi2_read_u8(reader);
 
         if (reader->failed || rank >= job->facts->info.size || loss > LOSS_NODE)
             break;
@@ -150,13 +151,13 @@ void pmi2_loss_up(struct job *job, struct reader *reader)
     publish(job, &down);
 }
 
-void pmi2_loss_down(struct job *job, struct pmi2_slice body)
+void pmi2_loss_down(struct pmi2_job *job, struct pmi2_slice body)
 {
-    struct reader reader = pmi2_reader(body);
+    struct pmi2_reader reader = pmi2_reader(body);
 
     while (reader.at < reader.end) {
         uint32_t rank = pmi2_read_u32(&reader);
-        enum loss loss = (enum loss)pmi2_read_u8(&reader);
+        enum pmi2_loss loss = (enum pmi2_loss)pmi2_read_u8(&reader);
 
         if (reader.failed || rank >= job->facts->info.size)
             break;
@@ -167,11 +168,11 @@ void pmi2_loss_down(struct job *job, struct pmi2_slice body)
 void pmi2_loss_nodes(struct pmi2_server *server, struct pmi2_slice id, uint32_t first,
                      uint32_t last)
 {
-    struct list *node;
+    struct port_link *node;
 
     for (node = server->job_list.next; node != &server->job_list; node = node->next) {
-        struct job *job = list_of(node, struct job, list);
-        struct writer down = {NULL, false};
+        struct pmi2_job *job = port_list_of(node, struct pmi2_job, list);
+        struct pmi2_writer down = {NULL, false};
         uint32_t begin, count, i;
         char text[80];
         int length;
@@ -192,15 +193,15 @@ void pmi2_loss_nodes(struct pmi2_server *server, struct pmi2_slice id, uint32_t 
 
 void pmi2_loss_orphaned(struct pmi2_server *server)
 {
-    struct writer message = {NULL, false};
-    struct list *node;
+    struct pmi2_writer message = {NULL, false};
+    struct port_link *node;
     uint32_t i;
 
     if (server->orphaned)
         return;
     server->orphaned = true;
     for (node = server->job_list.next; node != &server->job_list; node = node->next) {
-        struct job *job = list_of(node, struct job, list);
+        struct pmi2_job *job = port_list_of(node, struct pmi2_job, list);
 
         break_fences(job, WIRE_COMMFAILED, "manager_lost", 0, "");
         pmi2_fence_orphan(job);
@@ -208,17 +209,17 @@ void pmi2_loss_orphaned(struct pmi2_server *server)
     }
     pmi2_root_fail(server);
     for (i = 0; i < server->child_count; i++) {
-        message = (struct writer){NULL, false};
+        message = (struct pmi2_writer){NULL, false};
         pmi2_tree_message(&message, MESSAGE_ORPHANED, NO_SLICE, 0, 0);
         pmi2_tree_send(&server->children[i]->link, &message);
     }
 }
 
 /* Only the first abort of a job is reported. */
-void pmi2_job_abort(struct job *job, uint32_t rank, int code, struct pmi2_slice text)
+void pmi2_job_abort(struct pmi2_job *job, uint32_t rank, int code, struct pmi2_slice text)
 {
     struct pmi2_server *server = job->server;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (!server->config.root) {
         if (server->parent == NULL)

@@ -16,8 +16,9 @@ static_assert((WINDOW & (WINDOW - 1)) == 0, "places go on in turn when numbers b
 #define REPEAT_MAX (5 * SECOND)
 
 struct lossy {
-    struct chunk *sent[WINDOW]; /* not confirmed: numbers [confirmed, next) */
-    struct chunk *early[WINDOW]; /* came before those in front of them: by number modulo WINDOW */
+    struct pmi2_chunk *sent[WINDOW]; /* not confirmed: numbers [confirmed, next) */
+    struct pmi2_chunk
+        *early[WINDOW]; /* came before those in front of them: by number modulo WINDOW */
     uint32_t confirmed, next, expected;
     uint32_t to_send; /* the first number that is to go out (again) */
     uint32_t once; /* numbers below it have gone out before */
@@ -51,19 +52,19 @@ void pmi2_lossy_free(struct lossy *lossy)
 }
 
 /* Cuts new datagrams from the stream, as far as the window allows. */
-static void fill(struct tree *tree)
+static void fill(struct pmi2_tree *tree)
 {
     struct lossy *lossy = tree->lossy;
-    struct outbox *out = &tree->link.out;
+    struct pmi2_outbox *out = &tree->link.out;
 
     while (out->bytes > 0 && lossy->next - lossy->confirmed < WINDOW) {
         size_t size = out->bytes < PART_BYTES ? out->bytes : PART_BYTES, have = 0;
-        struct chunk *part = pmi2_chunk_new(HEAD + size);
+        struct pmi2_chunk *part = pmi2_chunk_new(HEAD + size);
 
         if (part == NULL)
             return; /* with the next call */
         while (have < size) {
-            const struct piece *piece = out->first;
+            const struct pmi2_piece *piece = out->first;
             size_t more = piece->end - piece->start;
 
             if (more > size - have)
@@ -83,7 +84,7 @@ static void fill(struct tree *tree)
     }
 }
 
-bool pmi2_lossy_ready(const struct tree *tree)
+bool pmi2_lossy_ready(const struct pmi2_tree *tree)
 {
     const struct lossy *lossy = tree->lossy;
 
@@ -91,7 +92,7 @@ bool pmi2_lossy_ready(const struct tree *tree)
            (tree->link.out.bytes > 0 && lossy->next - lossy->confirmed < WINDOW);
 }
 
-int pmi2_lossy_output(struct tree *tree, struct iovec *pieces, int maximum)
+int pmi2_lossy_output(struct pmi2_tree *tree, struct iovec *pieces, int maximum)
 {
     struct lossy *lossy = tree->lossy;
     uint32_t number;
@@ -101,7 +102,7 @@ int pmi2_lossy_output(struct tree *tree, struct iovec *pieces, int maximum)
     assert(lossy->next - lossy->confirmed <= WINDOW);
     assert(lossy->to_send - lossy->confirmed <= lossy->next - lossy->confirmed);
     for (number = lossy->to_send; number != lossy->next && count < maximum; number++) {
-        struct chunk *part = lossy->sent[number % WINDOW];
+        struct pmi2_chunk *part = lossy->sent[number % WINDOW];
 
         pmi2_store_u32(part->bytes + 4, lossy->expected);
         pieces[count++] = (struct iovec){part->bytes, part->length};
@@ -114,12 +115,12 @@ int pmi2_lossy_output(struct tree *tree, struct iovec *pieces, int maximum)
     return count;
 }
 
-void pmi2_lossy_sent(struct tree *tree, size_t bytes)
+void pmi2_lossy_sent(struct pmi2_tree *tree, size_t bytes)
 {
     struct lossy *lossy = tree->lossy;
 
     while (bytes > 0 && lossy->to_send != lossy->next) {
-        const struct chunk *part = lossy->sent[lossy->to_send % WINDOW];
+        const struct pmi2_chunk *part = lossy->sent[lossy->to_send % WINDOW];
 
         if (bytes < part->length)
             return;
@@ -135,7 +136,7 @@ void pmi2_lossy_sent(struct tree *tree, size_t bytes)
         lossy->confirm = false;
 }
 
-static void confirmed(struct tree *tree, uint32_t upto)
+static void confirmed(struct pmi2_tree *tree, uint32_t upto)
 {
     struct lossy *lossy = tree->lossy;
 
@@ -154,7 +155,7 @@ static void confirmed(struct tree *tree, uint32_t upto)
     lossy->repeat_at = lossy->since + lossy->interval;
 }
 
-void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
+void pmi2_lossy_input(struct pmi2_tree *tree, const void *bytes, size_t length)
 {
     struct lossy *lossy = tree->lossy;
     uint32_t number, ahead;
@@ -168,7 +169,7 @@ void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
         ahead = number - lossy->expected;
         lossy->confirm = true;
         if (ahead < WINDOW && lossy->early[number % WINDOW] == NULL) {
-            struct chunk *part = pmi2_chunk_new(length - HEAD);
+            struct pmi2_chunk *part = pmi2_chunk_new(length - HEAD);
 
             if (part != NULL) { /* else as if it had been lost */
                 part->length = length - HEAD;
@@ -178,7 +179,7 @@ void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
         }
     }
     while (lossy->early[lossy->expected % WINDOW] != NULL && !tree->link.closing) {
-        struct chunk *part = lossy->early[lossy->expected % WINDOW];
+        struct pmi2_chunk *part = lossy->early[lossy->expected % WINDOW];
 
         lossy->early[lossy->expected++ % WINDOW] = NULL;
         pmi2_tree_stream(tree, part->bytes, part->length);
@@ -188,7 +189,7 @@ void pmi2_lossy_input(struct tree *tree, const void *bytes, size_t length)
         pmi2_action_due(tree->link.server, &tree->link.action, PMI2_ACTION_OUTPUT);
 }
 
-bool pmi2_lossy_time(struct tree *tree)
+bool pmi2_lossy_time(struct pmi2_tree *tree)
 {
     struct lossy *lossy = tree->lossy;
     uint64_t now = tree->link.server->now;
@@ -206,7 +207,7 @@ bool pmi2_lossy_time(struct tree *tree)
     return true;
 }
 
-uint64_t pmi2_lossy_deadline(const struct tree *tree)
+uint64_t pmi2_lossy_deadline(const struct pmi2_tree *tree)
 {
     const struct lossy *lossy = tree->lossy;
     uint64_t lost = lossy->since + tree->link.server->limits.tree_seconds * SECOND;

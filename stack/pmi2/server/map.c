@@ -7,12 +7,12 @@
 #define BUCKETS_MIN 8u
 #define BUCKETS_MAX (1u << 28)
 
-void pmi2_map_init(struct map *map, uint64_t seed)
+void pmi2_map_init(struct pmi2_map *map, uint64_t seed)
 {
-    *map = (struct map){.seed = seed};
+    *map = (struct pmi2_map){.seed = seed};
 }
 
-void pmi2_map_fini(struct map *map)
+void pmi2_map_fini(struct pmi2_map *map)
 {
     free(map->buckets);
     map->buckets = NULL;
@@ -41,16 +41,16 @@ static uint32_t hash(uint64_t seed, struct pmi2_slice key)
 }
 
 /* Twice the buckets; chains keep their order, so that newer entries stay in front. */
-static bool grow(struct map *map)
+static bool grow(struct pmi2_map *map)
 {
     uint32_t old = map->buckets == NULL ? 0 : map->mask + 1,
              size = old == 0 ? BUCKETS_MIN : old * 2, bucket;
-    struct map_entry **buckets = calloc(size, sizeof(*buckets));
+    struct pmi2_map_entry **buckets = calloc(size, sizeof(*buckets));
 
     if (buckets == NULL)
         return false;
     for (bucket = 0; bucket < old; bucket++) {
-        struct map_entry **low = &buckets[bucket], **high = &buckets[bucket + old], *entry;
+        struct pmi2_map_entry **low = &buckets[bucket], **high = &buckets[bucket + old], *entry;
 
         for (entry = map->buckets[bucket]; entry != NULL; entry = entry->next) {
             if (entry->hash & old) {
@@ -69,7 +69,7 @@ static bool grow(struct map *map)
     return true;
 }
 
-bool pmi2_map_reserve(struct map *map, uint32_t count)
+bool pmi2_map_reserve(struct pmi2_map *map, uint32_t count)
 {
     while ((map->buckets == NULL || map->mask < count) && map->mask < BUCKETS_MAX - 1)
         if (!grow(map))
@@ -77,16 +77,16 @@ bool pmi2_map_reserve(struct map *map, uint32_t count)
     return true;
 }
 
-static bool matches(const struct map_entry *entry, uint32_t hashed, struct pmi2_slice key)
+static bool matches(const struct pmi2_map_entry *entry, uint32_t hashed, struct pmi2_slice key)
 {
     return entry->hash == hashed && entry->length == key.length &&
            memcmp(entry->key, key.at, key.length) == 0;
 }
 
-struct map_entry *pmi2_map_find(const struct map *map, struct pmi2_slice key)
+struct pmi2_map_entry *pmi2_map_find(const struct pmi2_map *map, struct pmi2_slice key)
 {
     uint32_t hashed;
-    struct map_entry *entry;
+    struct pmi2_map_entry *entry;
 
     if (map->count == 0 || key.length == 0)
         return NULL;
@@ -97,10 +97,10 @@ struct map_entry *pmi2_map_find(const struct map *map, struct pmi2_slice key)
     return NULL;
 }
 
-struct map_entry *pmi2_map_older(const struct map_entry *entry)
+struct pmi2_map_entry *pmi2_map_older(const struct pmi2_map_entry *entry)
 {
     struct pmi2_slice key = {entry->key, entry->length};
-    struct map_entry *older;
+    struct pmi2_map_entry *older;
 
     for (older = entry->next; older != NULL; older = older->next)
         if (matches(older, entry->hash, key))
@@ -108,9 +108,9 @@ struct map_entry *pmi2_map_older(const struct map_entry *entry)
     return NULL;
 }
 
-void pmi2_map_insert(struct map *map, struct map_entry *entry)
+void pmi2_map_insert(struct pmi2_map *map, struct pmi2_map_entry *entry)
 {
-    struct map_entry **bucket;
+    struct pmi2_map_entry **bucket;
 
     if (map->count > map->mask && map->mask < BUCKETS_MAX - 1)
         grow(map); /* or stay as it is: slower */
@@ -121,9 +121,9 @@ void pmi2_map_insert(struct map *map, struct map_entry *entry)
     map->count++;
 }
 
-void pmi2_map_remove(struct map *map, struct map_entry *entry)
+void pmi2_map_remove(struct pmi2_map *map, struct pmi2_map_entry *entry)
 {
-    struct map_entry **at = &map->buckets[entry->hash & map->mask];
+    struct pmi2_map_entry **at = &map->buckets[entry->hash & map->mask];
 
     assert(map->count > 0);
     while (*at != entry) {

@@ -10,28 +10,28 @@
 #include <stdint.h>
 #include "pmi2/wire.h"
 
-struct map_entry {
-    struct map_entry *next;
+struct pmi2_map_entry {
+    struct pmi2_map_entry *next;
     const char *key;
     uint32_t length, hash;
 };
 
-struct map {
-    struct map_entry **buckets;
+struct pmi2_map {
+    struct pmi2_map_entry **buckets;
     uint32_t mask, count;
     uint64_t seed; /* what a client knows of it would let it choose colliding keys */
 };
 
-void pmi2_map_init(struct map *map, uint64_t seed);
-void pmi2_map_fini(struct map *map); /* the table, not the entries */
+void pmi2_map_init(struct pmi2_map *map, uint64_t seed);
+void pmi2_map_fini(struct pmi2_map *map); /* the table, not the entries */
 /* Room for so many entries altogether; without it the table is slower, but right. False: there is
  * no table yet, and no memory for one: nothing can be inserted. */
-bool pmi2_map_reserve(struct map *map, uint32_t count);
-struct map_entry *pmi2_map_find(const struct map *map, struct pmi2_slice key);
+bool pmi2_map_reserve(struct pmi2_map *map, uint32_t count);
+struct pmi2_map_entry *pmi2_map_find(const struct pmi2_map *map, struct pmi2_slice key);
 /* The next older entry of the same key. */
-struct map_entry *pmi2_map_older(const struct map_entry *entry);
+struct pmi2_map_entry *pmi2_map_older(const struct pmi2_map_entry *entry);
 /* key and length are set. After a reserve that succeeded. */
-void pmi2_map_insert(struct map *map, struct map_entry *entry);
-void pmi2_map_remove(struct map *map, struct map_entry *entry);
+void pmi2_map_insert(struct pmi2_map *map, struct pmi2_map_entry *entry);
+void pmi2_map_remove(struct pmi2_map *map, struct pmi2_map_entry *entry);
 
 #endif

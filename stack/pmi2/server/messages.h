@@ -8,11 +8,11 @@
 
 #define TREE_VERSION 1u
 
-enum message_kind {
+enum pmi2_message_kind {
     MESSAGE_HELLO = 1, /* both: epoch: version, body: u32 first, last */
     MESSAGE_JOB, /* down: body: facts.c */
     MESSAGE_JOB_END, /* down */
-    MESSAGE_FENCE_UP, /* up: epoch, status: enum fence_up, records of all ranks below */
+    MESSAGE_FENCE_UP, /* up: epoch, status: enum pmi2_fence_up, records of all ranks below */
     MESSAGE_FENCE_DOWN, /* down: epoch, status, records */
     MESSAGE_RING_UP, /* up: count: ranks below; body: left, right value */
     MESSAGE_RING_DOWN, /* down: count: rank of the first one below; status; body: left, right */
@@ -32,19 +32,19 @@ enum message_kind {
     MESSAGE_PONG,
 };
 
-enum fence_up {
+enum pmi2_fence_up {
     FENCE_ALL, /* all ranks below have entered */
     FENCE_SURVIVORS, /* all that are left, and know that it is only them */
     FENCE_NOBODY, /* no rank is left */
 };
 
-enum loss { /* why a rank will not take part in a fence any more */
-            LOSS_NONE,
-            LOSS_FINALIZED,
-            LOSS_FAILED, /* its connection broke; the process may live */
-            LOSS_DEAD,
-            LOSS_NODE, /* with its server */
-            LOSS_MANAGER, /* the servers above are gone */
+enum pmi2_loss { /* why a rank will not take part in a fence any more */
+                 LOSS_NONE,
+                 LOSS_FINALIZED,
+                 LOSS_FAILED, /* its connection broke; the process may live */
+                 LOSS_DEAD,
+                 LOSS_NODE, /* with its server */
+                 LOSS_MANAGER, /* the servers above are gone */
 };
 
 #endif

@@ -12,15 +12,15 @@ static_assert(PMI2_NAME_PUBLISH == 0 && (int)ROOT_PUBLISH + (int)PMI2_NAME_LOOKU
               "the same order");
 
 struct name {
-    struct map_entry entry;
-    struct list list; /* of its job */
-    struct job *job;
+    struct pmi2_map_entry entry;
+    struct port_link list; /* of its job */
+    struct pmi2_job *job;
     size_t port_length;
     char text[]; /* service, port */
 };
 
 struct naming { /* the embedder's to answer */
-    struct list list;
+    struct port_link list;
     struct pmi2_name_request request;
     uint32_t rank;
     size_t route_length;
@@ -29,20 +29,20 @@ struct naming { /* the embedder's to answer */
 
 static struct name *find(struct pmi2_server *server, struct pmi2_slice service)
 {
-    struct map_entry *entry = pmi2_map_find(&server->names, service);
+    struct pmi2_map_entry *entry = pmi2_map_find(&server->names, service);
 
-    return entry == NULL ? NULL : list_of(entry, struct name, entry);
+    return entry == NULL ? NULL : port_list_of(entry, struct name, entry);
 }
 
 static void forget(struct pmi2_server *server, struct name *name)
 {
     pmi2_map_remove(&server->names, &name->entry);
-    list_remove(&name->list);
+    port_list_discard(&name->list);
     name->job->name_count--;
     free(name);
 }
 
-static void publish(const struct root_request *request, struct pmi2_slice service,
+static void publish(const struct pmi2_root_request *request, struct pmi2_slice service,
                     struct pmi2_slice port)
 {
     struct pmi2_server *server = request->server;
@@ -67,15 +67,15 @@ static void publish(const struct root_request *request, struct pmi2_slice servic
     name->entry.key = name->text;
     name->entry.length = (uint32_t)service.length;
     pmi2_map_insert(&server->names, &name->entry);
-    list_add(&request->job->names, &name->list);
+    port_list_append(&request->job->names, &name->list);
     request->job->name_count++;
     server->counters.names++;
     pmi2_root_request_answer(request, 0, "", NO_SLICE);
 }
 
-static void answer_port(const struct root_request *request, struct pmi2_slice port)
+static void answer_port(const struct pmi2_root_request *request, struct pmi2_slice port)
 {
-    struct writer body = {NULL, false};
+    struct pmi2_writer body = {NULL, false};
 
     pmi2_write_slice(&body, port);
     if (body.failed)
@@ -86,7 +86,7 @@ static void answer_port(const struct root_request *request, struct pmi2_slice po
     pmi2_writer_fini(&body);
 }
 
-static void answer_missing(const struct root_request *request, const char *service)
+static void answer_missing(const struct pmi2_root_request *request, const char *service)
 {
     char reason[NAME_MAX_BYTES + 32];
 
@@ -107,14 +107,14 @@ static char *add_text(char **at, const char *bytes, size_t length)
     return begin;
 }
 
-static void notify_embedder(const struct root_request *request, enum pmi2_name_kind kind,
+static void notify_embedder(const struct pmi2_root_request *request, enum pmi2_name_kind kind,
                             struct pmi2_slice service, struct pmi2_slice port)
 {
     struct pmi2_server *server = request->server;
     struct pmi2_slice job = job_id(request->job);
     struct naming *naming = malloc(sizeof(*naming) + request->route.length + job.length +
                                    service.length + port.length + 4);
-    struct notification *notification =
+    struct pmi2_notification *notification =
         naming != NULL ? pmi2_notification(server, PMI2_ACTION_NAME, NO_SLICE, NO_SLICE) : NULL;
     char *at;
 
@@ -134,11 +134,12 @@ static void notify_embedder(const struct root_request *request, enum pmi2_name_k
     notification->what.name = &naming->request;
     notification->what.job = naming->request.job;
     notification->what.rank = request->rank;
-    list_add(&server->namings, &naming->list);
+    port_list_append(&server->namings, &naming->list);
 }
 
-static void answer_naming(const struct root_request *request, const struct pmi2_name_request *named,
-                          enum pmi2_name_result result, const char *port)
+static void answer_naming(const struct pmi2_root_request *request,
+                          const struct pmi2_name_request *named, enum pmi2_name_result result,
+                          const char *port)
 {
     char reason[NAME_MAX_BYTES + 32];
 
@@ -168,17 +169,17 @@ static void answer_naming(const struct root_request *request, const struct pmi2_
 void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_name_result result,
                            const char *port)
 {
-    struct root_request request = {.server = server};
+    struct pmi2_root_request request = {.server = server};
     struct naming *naming = NULL;
-    struct list *node;
+    struct port_link *node;
 
     assert(server->config.root && server->config.name_server);
     for (node = server->namings.next; node != &server->namings && naming == NULL; node = node->next)
-        if (list_of(node, struct naming, list)->request.id == id)
-            naming = list_of(node, struct naming, list);
+        if (port_list_of(node, struct naming, list)->request.id == id)
+            naming = port_list_of(node, struct naming, list);
     if (naming == NULL)
         return;
-    list_remove(&naming->list);
+    port_list_discard(&naming->list);
     request.job = pmi2_job_find(
         server, (struct pmi2_slice){naming->request.job, strlen(naming->request.job)});
     request.rank = naming->rank;
@@ -194,16 +195,17 @@ void pmi2_server_name_done(struct pmi2_server *server, uint64_t id, enum pmi2_na
 
 void pmi2_namings_fini(struct pmi2_server *server)
 {
-    struct list *node;
+    struct port_link *node;
 
-    while ((node = list_take(&server->namings)) != NULL)
-        free(list_of(node, struct naming, list));
+    while ((node = port_list_pop(&server->namings)) != NULL)
+        free(port_list_of(node, struct naming, list));
 }
 
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-void pmi2_names_serve(const struct root_request *request, enum root_kind kind, struct reader *body)
+void pmi2_names_serve(const struct pmi2_root_request *request, enum pmi2_root_kind kind,
+                      struct pmi2_reader *body)
 {
     struct pmi2_slice service = pmi2_read_slice(body), port = NO_SLICE;
     struct name *name;
@@ -236,8 +238,8 @@ void pmi2_names_serve(const struct root_request *request, enum root_kind kind, s
     }
 }
 
-void pmi2_names_end(struct job *job)
+void pmi2_names_end(struct pmi2_job *job)
 {
-    while (!list_empty(&job->names))
-        forget(job->server, list_of(job->names.next, struct name, list));
+    while (!port_list_empty(&job->names))
+        forget(job->server, port_list_of(job->names.next, struct name, list));
 }

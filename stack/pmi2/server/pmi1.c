@@ -2,14 +2,14 @@
 /* The commands of PMI-1. Replies have the keys, in the order, that MPICH's Hydra gives them. */
 #include "internal.h"
 
-static struct pmi2_slice value_of(const struct incoming *incoming, const char *key)
+static struct pmi2_slice value_of(const struct pmi2_incoming *incoming, const char *key)
 {
     return pmi2_message_value(incoming->message, key);
 }
 
-static void get_maxes(struct incoming *incoming)
+static void get_maxes(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
+    struct pmi2_server_call *call = &incoming->call;
 
     pmi2_reply(call, "maxes");
     pmi2_reply_int(call, "kvsname_max", PMI2_JOBID_MAX + 1);
@@ -18,7 +18,7 @@ static void get_maxes(struct incoming *incoming)
     pmi2_reply_end(call);
 }
 
-uint32_t pmi2_rank_appnum(const struct rank *rank)
+uint32_t pmi2_rank_appnum(const struct pmi2_rank *rank)
 {
     const struct pmi2_job_info *info = &rank->job->facts->info;
     uint32_t app = 0, end = info->app_size[0];
@@ -28,30 +28,30 @@ uint32_t pmi2_rank_appnum(const struct rank *rank)
     return app;
 }
 
-static void get_appnum(struct incoming *incoming)
+static void get_appnum(struct pmi2_incoming *incoming)
 {
     pmi2_reply(&incoming->call, "appnum");
     pmi2_reply_int(&incoming->call, "appnum", pmi2_rank_appnum(incoming->call.client->rank));
     pmi2_reply_end(&incoming->call);
 }
 
-static void get_my_kvsname(struct incoming *incoming)
+static void get_my_kvsname(struct pmi2_incoming *incoming)
 {
     pmi2_reply(&incoming->call, "my_kvsname");
     pmi2_reply_slice(&incoming->call, "kvsname", job_id(incoming->call.client->rank->job));
     pmi2_reply_end(&incoming->call);
 }
 
-static void get_universe_size(struct incoming *incoming)
+static void get_universe_size(struct pmi2_incoming *incoming)
 {
     pmi2_reply(&incoming->call, "universe_size");
     pmi2_reply_int(&incoming->call, "size", incoming->call.client->rank->job->facts->info.universe);
     pmi2_reply_end(&incoming->call);
 }
 
-static void put(struct incoming *incoming)
+static void put(struct pmi2_incoming *incoming)
 {
-    struct rank *rank = incoming->call.client->rank;
+    struct pmi2_rank *rank = incoming->call.client->rank;
     struct pmi2_slice id = value_of(incoming, "kvsname");
     const char *reason = "foreign_kvsname";
     int code = WIRE_INVALID_ARG;
@@ -68,12 +68,12 @@ static void put(struct incoming *incoming)
     pmi2_reply_end(&incoming->call);
 }
 
-static void get(struct incoming *incoming)
+static void get(struct pmi2_incoming *incoming)
 {
     pmi2_kvs_get(&incoming->call, value_of(incoming, "kvsname"), value_of(incoming, "key"));
 }
 
-static void barrier_in(struct incoming *incoming)
+static void barrier_in(struct pmi2_incoming *incoming)
 {
     if (value_of(incoming, "group").at != NULL) { /* of 1.2, which is not offered */
         pmi2_reply_code(&incoming->call, "barrier_out", -1, "groups_unsupported");
@@ -82,12 +82,12 @@ static void barrier_in(struct incoming *incoming)
     pmi2_fence_enter(&incoming->call, false);
 }
 
-static void name(struct incoming *incoming, enum root_kind kind)
+static void name(struct pmi2_incoming *incoming, enum pmi2_root_kind kind)
 {
-    struct call *call = &incoming->call;
+    struct pmi2_server_call *call = &incoming->call;
     struct pmi2_slice service = value_of(incoming, "service"), port = value_of(incoming, "port");
-    struct writer body = {NULL, false};
-    struct request *request;
+    struct pmi2_writer body = {NULL, false};
+    struct pmi2_request *request;
 
     if (service.length == 0 || (kind == ROOT_PUBLISH && port.at == NULL)) {
         pmi2_reply_code(call, pmi2_root_name(kind, true), 1, "invalid_name");
@@ -102,22 +102,22 @@ static void name(struct incoming *incoming, enum root_kind kind)
     pmi2_root_send(request, &body);
 }
 
-static void publish_name(struct incoming *incoming)
+static void publish_name(struct pmi2_incoming *incoming)
 {
     name(incoming, ROOT_PUBLISH);
 }
 
-static void lookup_name(struct incoming *incoming)
+static void lookup_name(struct pmi2_incoming *incoming)
 {
     name(incoming, ROOT_LOOKUP);
 }
 
-static void unpublish_name(struct incoming *incoming)
+static void unpublish_name(struct pmi2_incoming *incoming)
 {
     name(incoming, ROOT_UNPUBLISH);
 }
 
-static void line(struct call *call, const char *name_of, const char *key, int64_t value)
+static void line(struct pmi2_server_call *call, const char *name_of, const char *key, int64_t value)
 {
     pmi2_reply(call, name_of);
     if (key != NULL)
@@ -126,13 +126,13 @@ static void line(struct call *call, const char *name_of, const char *key, int64_
 }
 
 /* On a port, before init: which rank it is; possession of the port is proof, or nothing is. */
-static void initack(struct incoming *incoming)
+static void initack(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
-    struct client *client = call->client;
-    struct unauthenticated_client *unauthenticated = client->unauthenticated;
-    struct job *job = unauthenticated == NULL ? NULL : unauthenticated->job;
-    struct rank *rank = NULL;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_server_client *client = call->client;
+    struct pmi2_unauthenticated_client *unauthenticated = client->unauthenticated;
+    struct pmi2_job *job = unauthenticated == NULL ? NULL : unauthenticated->job;
+    struct pmi2_rank *rank = NULL;
     int64_t id;
 
     if (unauthenticated == NULL) {
@@ -154,7 +154,7 @@ static void initack(struct incoming *incoming)
 }
 
 /* The draft's second connection, for signals and checkpoints: refused; this one can be used. */
-static void init_oob(struct incoming *incoming)
+static void init_oob(struct pmi2_incoming *incoming)
 {
     pmi2_reply(&incoming->call, "response_to_init");
     pmi2_reply_int(&incoming->call, "pmi_version", 2);
@@ -165,7 +165,7 @@ static void init_oob(struct incoming *incoming)
 
 static const struct {
     const char *name;
-    void (*serve)(struct incoming *incoming);
+    void (*serve)(struct pmi2_incoming *incoming);
     bool early; /* before init */
 } commands[] = {
     {"get", get},
@@ -184,9 +184,9 @@ static const struct {
     {"spawn", pmi2_spawn_block},
 };
 
-void pmi2_serve_line(struct incoming *incoming)
+void pmi2_serve_line(struct pmi2_incoming *incoming)
 {
-    struct client *client = incoming->call.client;
+    struct pmi2_server_client *client = incoming->call.client;
     struct pmi2_slice command = incoming->message->command;
     char result[PMI2_KEY_MAX + 16];
     size_t i;

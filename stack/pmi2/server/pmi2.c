@@ -3,7 +3,7 @@
 #include "internal.h"
 #include "pmi2/auth.h"
 
-static struct pmi2_slice value_of(const struct incoming *incoming, const char *key)
+static struct pmi2_slice value_of(const struct pmi2_incoming *incoming, const char *key)
 {
     return pmi2_message_value(incoming->message, key);
 }
@@ -11,9 +11,9 @@ static struct pmi2_slice value_of(const struct incoming *incoming, const char *k
 /* ---- fullinit ---------------------------------------------------------------------------------
  */
 
-static void answer_fullinit(struct call *call, bool capable)
+static void answer_fullinit(struct pmi2_server_call *call, bool capable)
 {
-    struct rank *rank = call->client->rank;
+    struct pmi2_rank *rank = call->client->rank;
     const struct pmi2_job_info *info = &rank->job->facts->info;
 
     pmi2_reply(call, "fullinit-response");
@@ -35,19 +35,19 @@ static void answer_fullinit(struct call *call, bool capable)
         pmi2_rank_set(rank, PMI2_RANK_RUNNING);
 }
 
-static void refuse_fullinit(struct call *call, int code, const char *reason)
+static void refuse_fullinit(struct pmi2_server_call *call, int code, const char *reason)
 {
     pmi2_reply_code(call, "fullinit-response", code, reason);
     pmi2_link_close(&call->client->link, "fullinit was refused");
 }
 
 /* The rank that the client claims to be; NULL: it is not on this server. */
-static struct rank *claimed_rank(struct incoming *incoming,
-                                 struct unauthenticated_client *unauthenticated)
+static struct pmi2_rank *claimed_rank(struct pmi2_incoming *incoming,
+                                      struct pmi2_unauthenticated_client *unauthenticated)
 {
     struct pmi2_slice id = value_of(incoming, "pmijobid"), text = value_of(incoming, "pmirank");
-    struct job *job = unauthenticated->job;
-    struct rank *rank = NULL;
+    struct pmi2_job *job = unauthenticated->job;
+    struct pmi2_rank *rank = NULL;
     int64_t number;
 
     if (text.at == NULL)
@@ -63,10 +63,10 @@ static struct rank *claimed_rank(struct incoming *incoming,
     return rank;
 }
 
-static void challenge(struct incoming *incoming)
+static void challenge(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
-    struct unauthenticated_client *unauthenticated = call->client->unauthenticated;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_unauthenticated_client *unauthenticated = call->client->unauthenticated;
     struct pmi2_slice type = value_of(incoming, "authtype");
 
     unauthenticated->draft = pmi2_slice_is(type, PMI2_AUTH_TYPE_DRAFT);
@@ -85,12 +85,12 @@ static void challenge(struct incoming *incoming)
     pmi2_reply_end(call);
 }
 
-static void fullinit(struct incoming *incoming)
+static void fullinit(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
-    struct client *client = call->client;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_server_client *client = call->client;
     struct pmi2_slice text = value_of(incoming, "pmirank");
-    struct rank *rank;
+    struct pmi2_rank *rank;
     int64_t number;
 
     if (client->rank != NULL) { /* known from the connection; the claim is only checked */
@@ -116,14 +116,14 @@ static void fullinit(struct incoming *incoming)
     }
 }
 
-static void auth_response_complete(struct incoming *incoming)
+static void auth_response_complete(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
-    struct client *client = call->client;
-    struct unauthenticated_client *unauthenticated = client->unauthenticated;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_server_client *client = call->client;
+    struct pmi2_unauthenticated_client *unauthenticated = client->unauthenticated;
     struct pmi2_server *server = client->link.server;
     struct pmi2_slice answer = value_of(incoming, "authinfo");
-    struct rank *rank = NULL;
+    struct pmi2_rank *rank = NULL;
     bool right = false;
 
     if (unauthenticated == NULL) {
@@ -148,7 +148,7 @@ static void auth_response_complete(struct incoming *incoming)
 /* ---- job, attributes, pairs -------------------------------------------------------------------
  */
 
-static void job_getid(struct incoming *incoming)
+static void job_getid(struct pmi2_incoming *incoming)
 {
     pmi2_reply(&incoming->call, "job-getid-response");
     pmi2_reply_slice(&incoming->call, "jobid", job_id(incoming->call.client->rank->job));
@@ -157,7 +157,7 @@ static void job_getid(struct incoming *incoming)
 }
 
 /* Of a client that asks for a long value piece by piece. */
-static size_t offset_of(const struct incoming *incoming)
+static size_t offset_of(const struct pmi2_incoming *incoming)
 {
     int64_t offset;
 
@@ -165,12 +165,12 @@ static size_t offset_of(const struct incoming *incoming)
                                                                                : NO_OFFSET;
 }
 
-static void info_getjobattr(struct incoming *incoming)
+static void info_getjobattr(struct pmi2_incoming *incoming)
 {
     static const char name[] = "info-getjobattr-response";
-    struct call *call = &incoming->call;
-    struct job *job = call->client->rank->job;
-    struct writer text = {NULL, false};
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_job *job = call->client->rank->job;
+    struct pmi2_writer text = {NULL, false};
     struct pmi2_slice value, key = value_of(incoming, "key");
     size_t offset = offset_of(incoming);
     bool found = pmi2_attribute_job(job, key, &text, &value);
@@ -184,7 +184,7 @@ static void info_getjobattr(struct incoming *incoming)
     pmi2_writer_fini(&text);
 }
 
-static void info_getnodeattr(struct incoming *incoming)
+static void info_getnodeattr(struct pmi2_incoming *incoming)
 {
     bool wait = false;
 
@@ -192,9 +192,9 @@ static void info_getnodeattr(struct incoming *incoming)
     pmi2_attribute_get(&incoming->call, value_of(incoming, "key"), wait, offset_of(incoming));
 }
 
-static void info_putnodeattr(struct incoming *incoming)
+static void info_putnodeattr(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
+    struct pmi2_server_call *call = &incoming->call;
     struct pmi2_slice key = value_of(incoming, "key"), value = value_of(incoming, "value");
     const char *reason = "invalid_key";
     int code = pmi2_pair_check(call->client->link.server, key, value);
@@ -212,9 +212,9 @@ static void info_putnodeattr(struct incoming *incoming)
     pmi2_reply_code(call, "info-putnodeattr-response", code, reason);
 }
 
-static void kvs_put(struct incoming *incoming)
+static void kvs_put(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
+    struct pmi2_server_call *call = &incoming->call;
     struct pmi2_slice value = value_of(incoming, "value");
     const char *reason = "missing_value";
     int code = pmi2_key_check(value_of(incoming, "key"));
@@ -226,17 +226,17 @@ static void kvs_put(struct incoming *incoming)
     pmi2_reply_code(call, "kvs-put-response", code, reason);
 }
 
-static void kvs_get(struct incoming *incoming)
+static void kvs_get(struct pmi2_incoming *incoming)
 {
     pmi2_kvs_get(&incoming->call, value_of(incoming, "jobid"), value_of(incoming, "key"));
 }
 
-static void kvs_getall(struct incoming *incoming)
+static void kvs_getall(struct pmi2_incoming *incoming)
 {
     pmi2_kvs_getall(&incoming->call, value_of(incoming, "jobid"));
 }
 
-static void kvs_fence(struct incoming *incoming)
+static void kvs_fence(struct pmi2_incoming *incoming)
 {
     bool survivors = false;
 
@@ -244,7 +244,7 @@ static void kvs_fence(struct incoming *incoming)
     pmi2_fence_enter(&incoming->call, survivors);
 }
 
-static void ring(struct incoming *incoming)
+static void ring(struct pmi2_incoming *incoming)
 {
     struct pmi2_slice left = value_of(incoming, "ring-left"),
                       right = value_of(incoming, "ring-right");
@@ -259,12 +259,12 @@ static void ring(struct incoming *incoming)
 /* ---- names, connections -----------------------------------------------------------------------
  */
 
-static void ask_root(struct incoming *incoming, enum root_kind kind, const char *first,
+static void ask_root(struct pmi2_incoming *incoming, enum pmi2_root_kind kind, const char *first,
                      const char *second)
 {
-    struct call *call = &incoming->call;
-    struct writer body = {NULL, false};
-    struct request *request;
+    struct pmi2_server_call *call = &incoming->call;
+    struct pmi2_writer body = {NULL, false};
+    struct pmi2_request *request;
 
     if (value_of(incoming, first).length == 0 ||
         (second != NULL && value_of(incoming, second).at == NULL)) {
@@ -286,34 +286,34 @@ static void ask_root(struct incoming *incoming, enum root_kind kind, const char 
     pmi2_root_send(request, &body);
 }
 
-static void name_publish(struct incoming *incoming)
+static void name_publish(struct pmi2_incoming *incoming)
 {
     ask_root(incoming, ROOT_PUBLISH, "name", "port");
 }
 
-static void name_lookup(struct incoming *incoming)
+static void name_lookup(struct pmi2_incoming *incoming)
 {
     ask_root(incoming, ROOT_LOOKUP, "name", NULL);
 }
 
-static void name_unpublish(struct incoming *incoming)
+static void name_unpublish(struct pmi2_incoming *incoming)
 {
     ask_root(incoming, ROOT_UNPUBLISH, "name", NULL);
 }
 
-static void job_connect(struct incoming *incoming)
+static void job_connect(struct pmi2_incoming *incoming)
 {
     ask_root(incoming, ROOT_CONNECT, "jobid", NULL);
 }
 
-static void job_disconnect(struct incoming *incoming)
+static void job_disconnect(struct pmi2_incoming *incoming)
 {
     ask_root(incoming, ROOT_DISCONNECT, "jobid", NULL);
 }
 
 static const struct {
     const char *name;
-    void (*serve)(struct incoming *incoming);
+    void (*serve)(struct pmi2_incoming *incoming);
     bool early; /* before it is initialised */
 } commands[] = {
     {"kvs-get", kvs_get},
@@ -339,9 +339,9 @@ static const struct {
     {"kvs-putall-pair", pmi2_spawn_part},
 };
 
-void pmi2_serve_frame(struct incoming *incoming)
+void pmi2_serve_frame(struct pmi2_incoming *incoming)
 {
-    struct call *call = &incoming->call;
+    struct pmi2_server_call *call = &incoming->call;
     struct pmi2_slice command = incoming->message->command;
     char response[PMI2_KEY_MAX + 16];
     size_t i;

@@ -6,7 +6,7 @@
  */
 #include "internal.h"
 
-struct pmi2_buffer *pmi2_reply(struct call *call, const char *name)
+struct pmi2_buffer *pmi2_reply(struct pmi2_server_call *call, const char *name)
 {
     struct pmi2_buffer *buffer = &call->client->link.server->reply;
 
@@ -23,12 +23,12 @@ struct pmi2_buffer *pmi2_reply(struct call *call, const char *name)
     return buffer;
 }
 
-void pmi2_reply_text(struct call *call, const char *key, const char *value)
+void pmi2_reply_text(struct pmi2_server_call *call, const char *key, const char *value)
 {
     pmi2_reply_slice(call, key, (struct pmi2_slice){value, strlen(value)});
 }
 
-void pmi2_reply_slice(struct call *call, const char *key, struct pmi2_slice value)
+void pmi2_reply_slice(struct pmi2_server_call *call, const char *key, struct pmi2_slice value)
 {
     struct pmi2_buffer *buffer = &call->client->link.server->reply;
 
@@ -38,7 +38,7 @@ void pmi2_reply_slice(struct call *call, const char *key, struct pmi2_slice valu
         pmi2_frame_slice(buffer, key, value);
 }
 
-void pmi2_reply_int(struct call *call, const char *key, int64_t value)
+void pmi2_reply_int(struct pmi2_server_call *call, const char *key, int64_t value)
 {
     struct pmi2_buffer *buffer = &call->client->link.server->reply;
 
@@ -48,9 +48,9 @@ void pmi2_reply_int(struct call *call, const char *key, int64_t value)
         pmi2_frame_int(buffer, key, value);
 }
 
-static void forget_wait(struct request *request)
+static void forget_wait(struct pmi2_request *request)
 {
-    struct rank *rank = request->call.client->rank;
+    struct pmi2_rank *rank = request->call.client->rank;
 
     switch (request->waits) {
     case WAIT_FENCE:
@@ -75,12 +75,12 @@ static void forget_wait(struct request *request)
     }
 }
 
-void pmi2_request_drop(struct request *request)
+void pmi2_request_drop(struct pmi2_request *request)
 {
-    struct client *client = request->call.client;
+    struct pmi2_server_client *client = request->call.client;
 
     forget_wait(request);
-    list_remove(&request->list);
+    port_list_discard(&request->list);
     client->request_count--;
     if (request->call.ordered)
         client->ordered_count--;
@@ -88,21 +88,21 @@ void pmi2_request_drop(struct request *request)
     free(request);
 }
 
-static struct request *first_ordered(const struct client *client)
+static struct pmi2_request *first_ordered(const struct pmi2_server_client *client)
 {
-    const struct list *node;
+    const struct port_link *node;
 
     if (client->ordered_count == 0)
         return NULL;
     for (node = client->requests.next;; node = node->next)
-        if (list_of(node, struct request, list)->call.ordered)
-            return list_of(node, struct request, list);
+        if (port_list_of(node, struct pmi2_request, list)->call.ordered)
+            return port_list_of(node, struct pmi2_request, list);
 }
 
 /* The oldest have been answered: what was held back behind them goes out. */
-static void release(struct client *client)
+static void release(struct pmi2_server_client *client)
 {
-    struct request *request;
+    struct pmi2_request *request;
 
     while ((request = first_ordered(client)) != NULL && request->waits == WAIT_HELD &&
            request->reply != NULL) {
@@ -114,10 +114,10 @@ static void release(struct client *client)
     pmi2_link_update_reads(&client->link);
 }
 
-static struct request *request_new(struct call *call, enum wait_for waits)
+static struct pmi2_request *request_new(struct pmi2_server_call *call, enum pmi2_wait_for waits)
 {
     size_t length = call->thrid.at == NULL ? 0 : call->thrid.length;
-    struct request *request = calloc(1, sizeof(*request) + length + 1);
+    struct pmi2_request *request = calloc(1, sizeof(*request) + length + 1);
 
     if (request == NULL)
         return NULL;
@@ -129,16 +129,17 @@ static struct request *request_new(struct call *call, enum wait_for waits)
             memcpy(request->text, call->thrid.at, length);
     }
     request->waits = (uint8_t)waits;
-    list_add(&call->client->requests, &request->list);
+    port_list_append(&call->client->requests, &request->list);
     call->client->request_count++;
     if (call->ordered)
         call->client->ordered_count++;
     return request;
 }
 
-struct request *pmi2_call_wait(struct call *call, enum wait_for waits, const char *name)
+struct pmi2_request *pmi2_call_wait(struct pmi2_server_call *call, enum pmi2_wait_for waits,
+                                    const char *name)
 {
-    struct request *request = NULL;
+    struct pmi2_request *request = NULL;
 
     if (call->request != NULL) {
         call->request->waits = (uint8_t)waits;
@@ -153,10 +154,10 @@ struct request *pmi2_call_wait(struct call *call, enum wait_for waits, const cha
 }
 
 /* A reply that must wait for earlier ones, or for the rest of itself. */
-static void hold(struct call *call, const struct pmi2_buffer *buffer)
+static void hold(struct pmi2_server_call *call, const struct pmi2_buffer *buffer)
 {
-    struct request *request = call->request;
-    struct writer held = {NULL, false};
+    struct pmi2_request *request = call->request;
+    struct pmi2_writer held = {NULL, false};
 
     if (request == NULL) {
         request = request_new(call, WAIT_HELD);
@@ -174,11 +175,11 @@ static void hold(struct call *call, const struct pmi2_buffer *buffer)
         pmi2_link_close(&call->client->link, "no memory for a reply");
 }
 
-static void deliver(struct call *call, bool last)
+static void deliver(struct pmi2_server_call *call, bool last)
 {
-    struct client *client = call->client;
+    struct pmi2_server_client *client = call->client;
     struct pmi2_buffer *buffer = &client->link.server->reply;
-    struct request *request = call->request, *first;
+    struct pmi2_request *request = call->request, *first;
 
     first = call->ordered ? first_ordered(client) : NULL;
     if (first != NULL && first != request) {
@@ -195,7 +196,7 @@ static void deliver(struct call *call, bool last)
         release(client);
 }
 
-static bool end(struct call *call)
+static bool end(struct pmi2_server_call *call)
 {
     struct pmi2_buffer *buffer = &call->client->link.server->reply;
 
@@ -203,7 +204,7 @@ static bool end(struct call *call)
 }
 
 /* No memory, or too long for a message: answers with that error. */
-static bool end_short(struct call *call, const char *name)
+static bool end_short(struct pmi2_server_call *call, const char *name)
 {
     pmi2_reply(call, name);
     pmi2_reply_int(call, "rc", call->line ? -1 : WIRE_NO_MEMORY);
@@ -211,9 +212,9 @@ static bool end_short(struct call *call, const char *name)
     return end(call);
 }
 
-static void finish(struct call *call, bool last)
+static void finish(struct pmi2_server_call *call, bool last)
 {
-    struct call copy = *call;
+    struct pmi2_server_call copy = *call;
 
     if (!end(call) && !end_short(call, call->client->link.server->reply_name)) {
         pmi2_link_close(&call->client->link, "no memory for a reply");
@@ -223,12 +224,12 @@ static void finish(struct call *call, bool last)
     call->request = last ? NULL : copy.request;
 }
 
-void pmi2_reply_end(struct call *call)
+void pmi2_reply_end(struct pmi2_server_call *call)
 {
-    struct request *request = call->request;
+    struct pmi2_request *request = call->request;
 
     if (request != NULL && call == &request->call) { /* it goes with the request */
-        struct call copy = *call;
+        struct pmi2_server_call copy = *call;
 
         finish(&copy, true);
     } else {
@@ -236,12 +237,13 @@ void pmi2_reply_end(struct call *call)
     }
 }
 
-void pmi2_reply_more(struct call *call)
+void pmi2_reply_more(struct pmi2_server_call *call)
 {
     finish(call, false);
 }
 
-void pmi2_reply_code_slice(struct call *call, const char *name, int code, struct pmi2_slice reason)
+void pmi2_reply_code_slice(struct pmi2_server_call *call, const char *name, int code,
+                           struct pmi2_slice reason)
 {
     char text[256];
     size_t length = reason.length < sizeof(text) ? reason.length : sizeof(text) - 1, i;
@@ -258,7 +260,7 @@ void pmi2_reply_code_slice(struct call *call, const char *name, int code, struct
     pmi2_reply_end(call);
 }
 
-void pmi2_reply_code(struct call *call, const char *name, int code, const char *reason)
+void pmi2_reply_code(struct pmi2_server_call *call, const char *name, int code, const char *reason)
 {
     pmi2_reply_code_slice(call, name, code, (struct pmi2_slice){reason, strlen(reason)});
 }

@@ -10,10 +10,10 @@ struct ends {
     struct pmi2_slice left, right;
 };
 
-static struct ends rank_ends(const struct request *request)
+static struct ends rank_ends(const struct pmi2_request *request)
 {
-    struct reader reader = {request->reply->bytes, request->reply->bytes + request->reply->length,
-                            false};
+    struct pmi2_reader reader = {request->reply->bytes,
+                                 request->reply->bytes + request->reply->length, false};
     struct ends ends;
 
     ends.left = pmi2_read_slice(&reader);
@@ -21,31 +21,32 @@ static struct ends rank_ends(const struct request *request)
     return ends;
 }
 
-static struct ends message_ends(const struct chunk *message)
+static struct ends message_ends(const struct pmi2_chunk *message)
 {
-    struct message_head head;
-    struct reader reader;
+    struct pmi2_message_head head;
+    struct pmi2_reader reader;
     struct ends ends;
 
     pmi2_head_read(message->bytes, message->length, &head);
-    reader = (struct reader){message->bytes + head.head, message->bytes + message->length, false};
+    reader =
+        (struct pmi2_reader){message->bytes + head.head, message->bytes + message->length, false};
     ends.left = pmi2_read_slice(&reader);
     ends.right = pmi2_read_slice(&reader);
     return ends;
 }
 
-static uint32_t parts(const struct job *job)
+static uint32_t parts(const struct pmi2_job *job)
 {
     return job->rank_count + job->member_count;
 }
 
-static struct ends part_ends(const struct job *job, uint32_t part)
+static struct ends part_ends(const struct pmi2_job *job, uint32_t part)
 {
     return part < job->rank_count ? rank_ends(job->ranks[part].ring)
                                   : message_ends(job->members[part - job->rank_count].ring);
 }
 
-static void forget(struct job *job)
+static void forget(struct pmi2_job *job)
 {
     uint32_t i;
 
@@ -57,9 +58,9 @@ static void forget(struct job *job)
     job->ringed = 0;
 }
 
-static struct request *take(struct rank *rank)
+static struct pmi2_request *take(struct pmi2_rank *rank)
 {
-    struct request *request = rank->ring;
+    struct pmi2_request *request = rank->ring;
 
     rank->ring = NULL;
     if (request != NULL) { /* what it gave lay where its answer will */
@@ -69,12 +70,12 @@ static struct request *take(struct rank *rank)
     return request;
 }
 
-void pmi2_ring_fail(struct job *job)
+void pmi2_ring_fail(struct pmi2_job *job)
 {
     uint32_t i;
 
     for (i = 0; i < job->rank_count; i++) {
-        struct request *request = take(&job->ranks[i]);
+        struct pmi2_request *request = take(&job->ranks[i]);
 
         if (request != NULL)
             pmi2_reply_code_slice(&request->call, "ring-response", job->broken_code, job->broken);
@@ -85,10 +86,10 @@ void pmi2_ring_fail(struct job *job)
 /* The texts of ranks are freed with their requests, but neighbours still need them. This code
  * allocates nothing: if it failed here, all ranks below would wait for ever. */
 struct kept {
-    struct chunk *first, *last;
+    struct pmi2_chunk *first, *last;
 };
 
-static void keep(struct kept *kept, struct chunk *text)
+static void keep(struct kept *kept, struct pmi2_chunk *text)
 {
     if (kept->first == NULL) {
         kept->first = text;
@@ -98,10 +99,10 @@ static void keep(struct kept *kept, struct chunk *text)
     kept->last = text;
 }
 
-static void reply_neighbours(struct rank *rank, uint32_t place, struct pmi2_slice before,
+static void reply_neighbours(struct pmi2_rank *rank, uint32_t place, struct pmi2_slice before,
                              struct pmi2_slice after)
 {
-    struct call *call = &rank->ring->call;
+    struct pmi2_server_call *call = &rank->ring->call;
 
     rank->ring->reply = NULL;
     pmi2_reply(call, "ring-response");
@@ -113,10 +114,10 @@ static void reply_neighbours(struct rank *rank, uint32_t place, struct pmi2_slic
     pmi2_reply_end(call);
 }
 
-static void send_neighbours(const struct job *job, const struct member *member, uint32_t place,
-                            struct pmi2_slice before, struct pmi2_slice after)
+static void send_neighbours(const struct pmi2_job *job, const struct pmi2_member *member,
+                            uint32_t place, struct pmi2_slice before, struct pmi2_slice after)
 {
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (member->child == NULL)
         return;
@@ -128,7 +129,7 @@ static void send_neighbours(const struct job *job, const struct member *member, 
 }
 
 /* The ring is complete: reports to each rank its place and its neighbours. */
-static void give(struct job *job, uint32_t place, struct ends outer)
+static void give(struct pmi2_job *job, uint32_t place, struct ends outer)
 {
     uint32_t count = parts(job), part;
     struct pmi2_slice before = outer.left;
@@ -139,12 +140,12 @@ static void give(struct job *job, uint32_t place, struct ends outer)
         struct pmi2_slice after = part + 1 < count ? part_ends(job, part + 1).left : outer.right;
 
         if (part < job->rank_count) {
-            struct chunk *text = job->ranks[part].ring->reply;
+            struct pmi2_chunk *text = job->ranks[part].ring->reply;
 
             reply_neighbours(&job->ranks[part], place++, before, after);
             keep(&kept, text);
         } else {
-            struct member *member = &job->members[part - job->rank_count];
+            struct pmi2_member *member = &job->members[part - job->rank_count];
 
             send_neighbours(job, member, place, before, after);
             place += member->ring_count;
@@ -156,10 +157,10 @@ static void give(struct job *job, uint32_t place, struct ends outer)
     forget(job);
 }
 
-static void check(struct job *job)
+static void check(struct pmi2_job *job)
 {
     struct pmi2_server *server = job->server;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
     uint32_t total = job->rank_count, i;
     struct ends first, last;
 
@@ -184,13 +185,13 @@ static void check(struct job *job)
     pmi2_tree_send(&server->parent->link, &message);
 }
 
-void pmi2_ring_enter(struct call *call, struct pmi2_slice left, struct pmi2_slice right)
+void pmi2_ring_enter(struct pmi2_server_call *call, struct pmi2_slice left, struct pmi2_slice right)
 {
     static const char name[] = "ring-response";
-    struct rank *rank = call->client->rank;
-    struct job *job = rank->job;
-    struct writer ends = {NULL, false};
-    struct request *request;
+    struct pmi2_rank *rank = call->client->rank;
+    struct pmi2_job *job = rank->job;
+    struct pmi2_writer ends = {NULL, false};
+    struct pmi2_request *request;
 
     if (rank->ring != NULL || job->broken.length > 0) {
         if (rank->ring != NULL)
@@ -217,8 +218,8 @@ void pmi2_ring_enter(struct call *call, struct pmi2_slice left, struct pmi2_slic
     check(job);
 }
 
-void pmi2_ring_up(struct job *job, struct member *member, struct chunk *message,
-                  const struct message_head *head)
+void pmi2_ring_up(struct pmi2_job *job, struct pmi2_member *member, struct pmi2_chunk *message,
+                  const struct pmi2_message_head *head)
 {
     if (member->ringed || job->broken.length > 0)
         return;
@@ -228,7 +229,8 @@ void pmi2_ring_up(struct job *job, struct member *member, struct chunk *message,
     check(job);
 }
 
-void pmi2_ring_down(struct job *job, struct chunk *message, const struct message_head *head)
+void pmi2_ring_down(struct pmi2_job *job, struct pmi2_chunk *message,
+                    const struct pmi2_message_head *head)
 {
     struct ends ends = message_ends(message);
     uint32_t i;

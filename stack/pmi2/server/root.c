@@ -9,11 +9,12 @@
 #define HOPS_MAX 32u
 #define ROUTE_HEAD_BYTES 9u /* u64 number, u8 hops */
 
-struct request *pmi2_root_begin(struct call *call, enum root_kind kind, struct writer *body)
+struct pmi2_request *pmi2_root_begin(struct pmi2_server_call *call, enum pmi2_root_kind kind,
+                                     struct pmi2_writer *body)
 {
     struct pmi2_server *server = call->client->link.server;
     const char *name = pmi2_root_name(kind, call->line);
-    struct request *request;
+    struct pmi2_request *request;
 
     if (server->orphaned || (!server->config.root && server->parent == NULL)) {
         pmi2_reply_code(call, name, WIRE_COMMFAILED, "manager_lost");
@@ -31,7 +32,7 @@ struct request *pmi2_root_begin(struct call *call, enum root_kind kind, struct w
     request->entry.key = (const char *)&request->number;
     request->entry.length = sizeof(request->number);
     pmi2_map_insert(&server->request_map, &request->entry);
-    list_add(&server->requests, &request->wait);
+    port_list_append(&server->requests, &request->wait);
     pmi2_tree_message(body, MESSAGE_REQUEST, job_id(call->client->rank->job), 0,
                       call->client->rank->rank);
     pmi2_write_u64(body, request->number);
@@ -40,26 +41,26 @@ struct request *pmi2_root_begin(struct call *call, enum root_kind kind, struct w
     return request;
 }
 
-void pmi2_root_forget(struct request *request)
+void pmi2_root_forget(struct pmi2_request *request)
 {
-    if (!list_linked(&request->wait))
+    if (!port_linked(&request->wait))
         return;
-    list_remove(&request->wait);
+    port_list_discard(&request->wait);
     pmi2_map_remove(&request->call.client->link.server->request_map, &request->entry);
 }
 
-static void answered(struct request *request, int code, struct pmi2_slice reason,
-                     struct reader *body)
+static void answered(struct pmi2_request *request, int code, struct pmi2_slice reason,
+                     struct pmi2_reader *body)
 {
     pmi2_root_forget(request);
     pmi2_root_answered(request, code, reason, body);
 }
 
-static void serve(struct pmi2_server *server, struct job *job, uint32_t rank,
-                  struct pmi2_slice route, struct reader *body)
+static void serve(struct pmi2_server *server, struct pmi2_job *job, uint32_t rank,
+                  struct pmi2_slice route, struct pmi2_reader *body)
 {
-    struct root_request request = {server, job, rank, route};
-    enum root_kind kind = (enum root_kind)pmi2_read_u8(body);
+    struct pmi2_root_request request = {server, job, rank, route};
+    enum pmi2_root_kind kind = (enum pmi2_root_kind)pmi2_read_u8(body);
 
     if (kind >= ROOT_PUBLISH && kind <= ROOT_UNPUBLISH)
         pmi2_names_serve(&request, kind, body);
@@ -69,12 +70,12 @@ static void serve(struct pmi2_server *server, struct job *job, uint32_t rank,
         pmi2_connect_serve(&request, kind, body);
 }
 
-void pmi2_root_send(struct request *request, struct writer *body)
+void pmi2_root_send(struct pmi2_request *request, struct pmi2_writer *body)
 {
-    struct client *client = request->call.client;
+    struct pmi2_server_client *client = request->call.client;
     struct pmi2_server *server = client->link.server;
-    struct message_head head;
-    struct reader reader, empty = {"", "", false};
+    struct pmi2_message_head head;
+    struct pmi2_reader reader, empty = {"", "", false};
     struct pmi2_slice route;
 
     if (body->failed) {
@@ -87,15 +88,15 @@ void pmi2_root_send(struct request *request, struct writer *body)
         return;
     }
     pmi2_head_read(body->chunk->bytes, body->chunk->length, &head);
-    reader = (struct reader){body->chunk->bytes + head.head,
-                             body->chunk->bytes + body->chunk->length, false};
+    reader = (struct pmi2_reader){body->chunk->bytes + head.head,
+                                  body->chunk->bytes + body->chunk->length, false};
     route = (struct pmi2_slice){pmi2_read_bytes(&reader, ROUTE_HEAD_BYTES), ROUTE_HEAD_BYTES};
     serve(server, client->rank->job, client->rank->rank, route, &reader);
     pmi2_writer_fini(body);
 }
 
 /* Reads the route back. False: malformed. */
-static bool read_route(struct reader *reader, struct pmi2_slice *route)
+static bool read_route(struct pmi2_reader *reader, struct pmi2_slice *route)
 {
     const char *at = pmi2_read_bytes(reader, ROUTE_HEAD_BYTES);
     uint8_t hops = at == NULL ? 0 : (uint8_t)at[8];
@@ -105,12 +106,13 @@ static bool read_route(struct reader *reader, struct pmi2_slice *route)
     return at != NULL && !reader->failed && hops <= HOPS_MAX;
 }
 
-void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
-                               const struct message_head *head, struct chunk *message)
+void pmi2_root_request_message(struct pmi2_server *server, struct pmi2_tree *from,
+                               const struct pmi2_message_head *head, struct pmi2_chunk *message)
 {
-    struct reader reader = {message->bytes + head->head, message->bytes + message->length, false};
-    struct writer longer = {NULL, false};
-    struct job *job = pmi2_job_find(server, head->id);
+    struct pmi2_reader reader = {message->bytes + head->head, message->bytes + message->length,
+                                 false};
+    struct pmi2_writer longer = {NULL, false};
+    struct pmi2_job *job = pmi2_job_find(server, head->id);
     struct pmi2_slice route;
 
     if (!read_route(&reader, &route) || route.at[8] == HOPS_MAX)
@@ -137,21 +139,21 @@ void pmi2_root_request_message(struct pmi2_server *server, struct tree *from,
 /* Sends an answer to the next server on its route. At the end of the route it answers the waiting
  * request. */
 static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2_slice route,
-                   struct reader *rest)
+                   struct pmi2_reader *rest)
 {
     uint8_t hops = (uint8_t)route.at[8];
     uint32_t number, i;
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (hops == 0) {
         uint64_t of = pmi2_load_u64(route.at);
-        struct map_entry *entry =
+        struct pmi2_map_entry *entry =
             pmi2_map_find(&server->request_map, (struct pmi2_slice){(char *)&of, sizeof(of)});
         int code = (int)pmi2_read_u32(rest);
         struct pmi2_slice reason = pmi2_read_slice(rest);
 
         if (entry != NULL)
-            answered(list_of(entry, struct request, entry), code, reason, rest);
+            answered(port_list_of(entry, struct pmi2_request, entry), code, reason, rest);
         return;
     }
     number = pmi2_load_u32(route.at + route.length - 4);
@@ -166,11 +168,11 @@ static void onward(struct pmi2_server *server, struct pmi2_slice id, struct pmi2
     pmi2_writer_fini(&message);
 }
 
-void pmi2_root_request_answer(const struct root_request *request, int code, const char *reason,
+void pmi2_root_request_answer(const struct pmi2_root_request *request, int code, const char *reason,
                               struct pmi2_slice body)
 {
-    struct writer rest = {NULL, false};
-    struct reader reader;
+    struct pmi2_writer rest = {NULL, false};
+    struct pmi2_reader reader;
 
     pmi2_write_u32(&rest, (uint32_t)code);
     pmi2_write_text(&rest, reason);
@@ -178,18 +180,20 @@ void pmi2_root_request_answer(const struct root_request *request, int code, cons
     if (rest.failed) {
         static const char no_memory[] = "\x02\0\0\0\0\0\0\0"; /* code, no reason */
 
-        reader = (struct reader){no_memory, no_memory + sizeof(no_memory), false};
+        reader = (struct pmi2_reader){no_memory, no_memory + sizeof(no_memory), false};
     } else {
-        reader = (struct reader){rest.chunk->bytes, rest.chunk->bytes + rest.chunk->length, false};
+        reader =
+            (struct pmi2_reader){rest.chunk->bytes, rest.chunk->bytes + rest.chunk->length, false};
     }
     onward(request->server, job_id(request->job), request->route, &reader);
     pmi2_writer_fini(&rest);
 }
 
-void pmi2_root_answer_message(struct pmi2_server *server, const struct message_head *head,
-                              struct chunk *message)
+void pmi2_root_answer_message(struct pmi2_server *server, const struct pmi2_message_head *head,
+                              struct pmi2_chunk *message)
 {
-    struct reader reader = {message->bytes + head->head, message->bytes + message->length, false};
+    struct pmi2_reader reader = {message->bytes + head->head, message->bytes + message->length,
+                                 false};
     struct pmi2_slice route;
 
     if (read_route(&reader, &route))
@@ -198,9 +202,9 @@ void pmi2_root_answer_message(struct pmi2_server *server, const struct message_h
 
 void pmi2_root_fail(struct pmi2_server *server)
 {
-    struct reader empty = {"", "", false};
+    struct pmi2_reader empty = {"", "", false};
 
-    while (!list_empty(&server->requests))
-        answered(list_of(server->requests.next, struct request, wait), WIRE_COMMFAILED,
+    while (!port_list_empty(&server->requests))
+        answered(port_list_of(server->requests.next, struct pmi2_request, wait), WIRE_COMMFAILED,
                  (struct pmi2_slice){"manager_lost", 12}, &empty);
 }

@@ -75,16 +75,16 @@ struct pmi2_server *pmi2_server_new(const struct pmi2_server_config *config)
     pmi2_map_init(&server->jobs, seed);
     pmi2_map_init(&server->names, seed);
     pmi2_map_init(&server->request_map, 0);
-    list_init(&server->job_list);
-    list_init(&server->links);
-    list_init(&server->resume);
-    list_init(&server->unauthenticated_list);
-    list_init(&server->slow);
-    list_init(&server->actions);
-    list_init(&server->requests);
-    list_init(&server->ended);
-    list_init(&server->spawns);
-    list_init(&server->namings);
+    port_list_init(&server->job_list);
+    port_list_init(&server->links);
+    port_list_init(&server->resume);
+    port_list_init(&server->unauthenticated_list);
+    port_list_init(&server->slow);
+    port_list_init(&server->actions);
+    port_list_init(&server->requests);
+    port_list_init(&server->ended);
+    port_list_init(&server->spawns);
+    port_list_init(&server->namings);
     pmi2_decoder_init(&server->spare);
     /* Positive as a C int: some programs read the first part of a job's id as one. */
     server->job_base = config->random == NULL ? 1 : (uint32_t)random_u64(server) & 0x7fffffffu;
@@ -97,10 +97,10 @@ void pmi2_server_free(struct pmi2_server *server)
 
     if (server == NULL)
         return;
-    while (!list_empty(&server->links))
-        pmi2_link_free(list_of(server->links.next, struct pmi2_link, list));
-    while (!list_empty(&server->job_list))
-        pmi2_job_end(list_of(server->job_list.next, struct job, list));
+    while (!port_list_empty(&server->links))
+        pmi2_link_free(port_list_of(server->links.next, struct pmi2_link, list));
+    while (!port_list_empty(&server->job_list))
+        pmi2_job_end(port_list_of(server->job_list.next, struct pmi2_job, list));
     while (pmi2_server_next(server, &action))
         ;
     pmi2_spawns_fini(server);
@@ -121,10 +121,10 @@ void pmi2_server_free(struct pmi2_server *server)
  * so no handler is entered from within another one. */
 void pmi2_server_run(struct pmi2_server *server)
 {
-    struct list *node;
+    struct port_link *node;
 
-    while ((node = list_take(&server->resume)) != NULL) {
-        struct pmi2_link *link = list_of(node, struct pmi2_link, resume);
+    while ((node = port_list_pop(&server->resume)) != NULL) {
+        struct pmi2_link *link = port_list_of(node, struct pmi2_link, resume);
 
         if (link->closing && !link->ended) {
             link->ended = true;
@@ -139,7 +139,7 @@ void pmi2_server_run(struct pmi2_server *server)
     }
 }
 
-static void link_init(struct pmi2_link *link, struct pmi2_server *server, enum link_kind kind,
+static void link_init(struct pmi2_link *link, struct pmi2_server *server, enum pmi2_link_kind kind,
                       void *data)
 {
     link->server = server;
@@ -147,16 +147,16 @@ static void link_init(struct pmi2_link *link, struct pmi2_server *server, enum l
     link->data = data;
     link->reads = true;
     link->action.owner = OWNER_LINK;
-    list_add(&server->links, &link->list);
+    port_list_append(&server->links, &link->list);
 }
 
 struct pmi2_link *pmi2_server_client(struct pmi2_server *server, const char *job, uint32_t rank,
                                      enum pmi2_auth auth, void *data)
 {
-    struct job *of = NULL;
-    struct rank *known = NULL;
-    struct unauthenticated_client *unauthenticated = NULL;
-    struct client *client;
+    struct pmi2_job *of = NULL;
+    struct pmi2_rank *known = NULL;
+    struct pmi2_unauthenticated_client *unauthenticated = NULL;
+    struct pmi2_server_client *client;
 
     if (job != NULL) {
         of = pmi2_job_find(server, (struct pmi2_slice){job, strlen(job)});
@@ -183,23 +183,23 @@ struct pmi2_link *pmi2_server_client(struct pmi2_server *server, const char *job
         unauthenticated->job = of;
         unauthenticated->rank = PMI2_NO_RANK;
         unauthenticated->until = server->now + server->limits.auth_seconds * SECOND;
-        list_add(&server->unauthenticated_list, &unauthenticated->list);
+        port_list_append(&server->unauthenticated_list, &unauthenticated->list);
         server->unauthenticated_count++;
         client->unauthenticated = unauthenticated;
     }
     link_init(&client->link, server, LINK_CLIENT, data);
     client->auth = (uint8_t)auth;
-    list_init(&client->requests);
+    port_list_init(&client->requests);
     pmi2_decoder_init(&client->decoder);
     if (known != NULL)
         pmi2_client_bind(client, of, known);
     return &client->link;
 }
 
-static struct tree *tree_new(struct pmi2_server *server, enum link_kind kind, uint32_t first,
-                             uint32_t last, void *data)
+static struct pmi2_tree *tree_new(struct pmi2_server *server, enum pmi2_link_kind kind,
+                                  uint32_t first, uint32_t last, void *data)
 {
-    struct tree *tree = calloc(1, sizeof(*tree));
+    struct pmi2_tree *tree = calloc(1, sizeof(*tree));
 
     if (tree == NULL)
         return NULL;
@@ -217,9 +217,9 @@ static struct tree *tree_new(struct pmi2_server *server, enum link_kind kind, ui
     return tree;
 }
 
-static void greet(struct tree *tree, uint32_t first, uint32_t last)
+static void greet(struct pmi2_tree *tree, uint32_t first, uint32_t last)
 {
-    struct writer hello = {NULL, false};
+    struct pmi2_writer hello = {NULL, false};
 
     pmi2_tree_message(&hello, MESSAGE_HELLO, NO_SLICE, TREE_VERSION, 0);
     pmi2_write_u32(&hello, first);
@@ -231,7 +231,7 @@ struct pmi2_link *pmi2_server_child(struct pmi2_server *server, uint32_t first, 
                                     void *data)
 {
     uint32_t at = server->child_count, i;
-    struct tree *tree;
+    struct pmi2_tree *tree;
 
     if (first >= last || first < server->config.first || last > server->config.last ||
         (server->config.node >= first && server->config.node < last))
@@ -244,7 +244,7 @@ struct pmi2_link *pmi2_server_child(struct pmi2_server *server, uint32_t first, 
     }
     if (server->child_count == server->child_capacity) {
         uint32_t capacity = server->child_capacity == 0 ? 4 : server->child_capacity * 2;
-        struct tree **more = realloc(server->children, capacity * sizeof(struct tree *));
+        struct pmi2_tree **more = realloc(server->children, capacity * sizeof(struct pmi2_tree *));
 
         if (more == NULL)
             return NULL;
@@ -256,7 +256,7 @@ struct pmi2_link *pmi2_server_child(struct pmi2_server *server, uint32_t first, 
         return NULL;
     tree->number = ++server->child_number;
     memmove(&server->children[at + 1], &server->children[at],
-            (server->child_count - at) * sizeof(struct tree *));
+            (server->child_count - at) * sizeof(struct pmi2_tree *));
     server->children[at] = tree;
     server->child_count++;
     greet(tree, first, last);
@@ -279,7 +279,7 @@ struct pmi2_link *pmi2_server_parent(struct pmi2_server *server, void *data)
 
 void pmi2_server_time(struct pmi2_server *server, uint64_t now)
 {
-    struct list *node, *next;
+    struct port_link *node, *next;
     uint32_t i;
 
     if (now <= server->now)
@@ -287,21 +287,21 @@ void pmi2_server_time(struct pmi2_server *server, uint64_t now)
     server->now = now;
     for (node = server->unauthenticated_list.next; node != &server->unauthenticated_list;
          node = node->next) {
-        struct unauthenticated_client *unauthenticated =
-            list_of(node, struct unauthenticated_client, list);
+        struct pmi2_unauthenticated_client *unauthenticated =
+            port_list_of(node, struct pmi2_unauthenticated_client, list);
 
         if (unauthenticated->until > now)
             break;
         pmi2_link_close(&unauthenticated->client->link, "did not authenticate in time");
     }
     for (node = server->slow.next; node != &server->slow; node = next) {
-        struct client *client = list_of(node, struct client, slow);
+        struct pmi2_server_client *client = port_list_of(node, struct pmi2_server_client, slow);
 
         next = node->next;
         if (client->slow_until > now)
             break;
         pmi2_link_close(&client->link, "does not read its replies");
-        list_remove(&client->slow);
+        port_list_discard(&client->slow);
     }
     if (server->parent != NULL)
         pmi2_tree_time(server->parent);
@@ -320,12 +320,13 @@ uint64_t pmi2_server_deadline(const struct pmi2_server *server)
     uint64_t deadline = UINT64_MAX;
     uint32_t i;
 
-    if (!list_empty(&server->unauthenticated_list))
+    if (!port_list_empty(&server->unauthenticated_list))
+        deadline = earlier(deadline, port_list_of(server->unauthenticated_list.next,
+                                                  struct pmi2_unauthenticated_client, list)
+                                         ->until);
+    if (!port_list_empty(&server->slow))
         deadline = earlier(
-            deadline,
-            list_of(server->unauthenticated_list.next, struct unauthenticated_client, list)->until);
-    if (!list_empty(&server->slow))
-        deadline = earlier(deadline, list_of(server->slow.next, struct client, slow)->slow_until);
+            deadline, port_list_of(server->slow.next, struct pmi2_server_client, slow)->slow_until);
     if (server->parent != NULL)
         deadline = earlier(deadline, pmi2_tree_deadline(server->parent));
     for (i = 0; i < server->child_count; i++)
@@ -341,7 +342,7 @@ void pmi2_server_counters(const struct pmi2_server *server, struct pmi2_counters
 bool pmi2_server_committed(const struct pmi2_server *server, const char *job, struct pmi2_slice key,
                            struct pmi2_slice *value)
 {
-    const struct job *of =
+    const struct pmi2_job *of =
         pmi2_job_find((struct pmi2_server *)server, (struct pmi2_slice){job, strlen(job)});
 
     return of != NULL && pmi2_space_get(of->space, of->epoch, key, value);

@@ -27,7 +27,7 @@ void pmi2_store_free(struct pmi2_store *store)
     free(store);
 }
 
-static void record_at(const char *at, struct record *record)
+static void record_at(const char *at, struct pmi2_record *record)
 {
     const uint8_t *head = (const uint8_t *)at;
 
@@ -39,7 +39,7 @@ static void record_at(const char *at, struct record *record)
     record->size = RECORD_HEAD + record->key.length + record->value.length;
 }
 
-bool pmi2_record_read(struct reader *reader, struct record *record)
+bool pmi2_record_read(struct pmi2_reader *reader, struct pmi2_record *record)
 {
     const char *head = pmi2_read_bytes(reader, RECORD_HEAD);
 
@@ -51,7 +51,7 @@ bool pmi2_record_read(struct reader *reader, struct record *record)
     return !reader->failed;
 }
 
-bool pmi2_record_write(struct writer *writer, uint32_t rank, struct pmi2_slice key,
+bool pmi2_record_write(struct pmi2_writer *writer, uint32_t rank, struct pmi2_slice key,
                        struct pmi2_slice value)
 {
     char *room = pmi2_write_room(writer, RECORD_HEAD + key.length + value.length);
@@ -69,16 +69,16 @@ bool pmi2_record_write(struct writer *writer, uint32_t rank, struct pmi2_slice k
     return true;
 }
 
-struct space *pmi2_space_find(struct pmi2_store *store, struct pmi2_slice id)
+struct pmi2_space *pmi2_space_find(struct pmi2_store *store, struct pmi2_slice id)
 {
-    struct map_entry *entry = pmi2_map_find(&store->spaces, id);
+    struct pmi2_map_entry *entry = pmi2_map_find(&store->spaces, id);
 
-    return entry == NULL ? NULL : list_of(entry, struct space, entry);
+    return entry == NULL ? NULL : port_list_of(entry, struct pmi2_space, entry);
 }
 
-struct space *pmi2_space_use(struct pmi2_store *store, struct pmi2_slice id)
+struct pmi2_space *pmi2_space_use(struct pmi2_store *store, struct pmi2_slice id)
 {
-    struct space *space = pmi2_space_find(store, id);
+    struct pmi2_space *space = pmi2_space_find(store, id);
 
     if (space != NULL) {
         space->users++;
@@ -95,7 +95,7 @@ struct space *pmi2_space_use(struct pmi2_store *store, struct pmi2_slice id)
     space->entry.key = space->id;
     space->entry.length = (uint32_t)id.length;
     pmi2_map_init(&space->pairs, store->seed);
-    list_init(&space->segments);
+    port_list_init(&space->segments);
     pmi2_map_insert(&store->spaces, &space->entry);
     return space;
 failed:
@@ -103,48 +103,49 @@ failed:
     return NULL;
 }
 
-static void segment_free(struct segment *segment)
+static void segment_free(struct pmi2_segment *segment)
 {
-    list_remove(&segment->list);
+    port_list_discard(&segment->list);
     pmi2_chunk_drop(segment->chunk);
     free(segment);
 }
 
-void pmi2_space_drop(struct space *space)
+void pmi2_space_drop(struct pmi2_space *space)
 {
     if (space == NULL || --space->users > 0)
         return;
     pmi2_map_remove(&space->store->spaces, &space->entry);
-    while (!list_empty(&space->segments))
-        segment_free(list_of(space->segments.next, struct segment, list));
+    while (!port_list_empty(&space->segments))
+        segment_free(port_list_of(space->segments.next, struct pmi2_segment, list));
     pmi2_map_fini(&space->pairs);
     pmi2_facts_drop(space->facts);
     free(space->id);
     free(space);
 }
 
-static size_t pair_bytes(const struct pair *pair)
+static size_t pair_bytes(const struct pmi2_committed_pair *pair)
 {
     return RECORD_HEAD + pair->entry.length + pair->value_length;
 }
 
-static struct segment *segment_new(uint32_t count)
+static struct pmi2_segment *segment_new(uint32_t count)
 {
-    struct segment *segment = malloc(sizeof(*segment) + count * sizeof(segment->pairs[0]));
+    struct pmi2_segment *segment = malloc(sizeof(*segment) + count * sizeof(segment->pairs[0]));
 
     if (segment != NULL)
-        *segment = (struct segment){.count = 0};
+        *segment = (struct pmi2_segment){.count = 0};
     return segment;
 }
 
 /* Inserts a pair unless this segment has one of that key already. */
-static bool add(struct space *space, struct segment *segment, const struct record *record)
+static bool add(struct pmi2_space *space, struct pmi2_segment *segment,
+                const struct pmi2_record *record)
 {
-    struct map_entry *entry = pmi2_map_find(&space->pairs, record->key);
-    struct pair *pair = &segment->pairs[segment->count];
+    struct pmi2_map_entry *entry = pmi2_map_find(&space->pairs, record->key);
+    struct pmi2_committed_pair *pair = &segment->pairs[segment->count];
 
     if (entry != NULL) {
-        if (list_of(entry, struct pair, entry)->segment == segment) {
+        if (port_list_of(entry, struct pmi2_committed_pair, entry)->segment == segment) {
             space->duplicates++;
             return false;
         }
@@ -161,15 +162,16 @@ static bool add(struct space *space, struct segment *segment, const struct recor
 }
 
 /* Drops pairs that the latest epoch has hidden; no server needs them any more. */
-static void purge(struct space *space)
+static void purge(struct pmi2_space *space)
 {
     uint32_t i;
 
     if (space->latest == NULL || !space->latest->supersedes)
         return;
     for (i = 0; i < space->latest->count; i++) {
-        struct map_entry *older = pmi2_map_older(&space->latest->pairs[i].entry);
-        struct pair *pair = older == NULL ? NULL : list_of(older, struct pair, entry);
+        struct pmi2_map_entry *older = pmi2_map_older(&space->latest->pairs[i].entry);
+        struct pmi2_committed_pair *pair =
+            older == NULL ? NULL : port_list_of(older, struct pmi2_committed_pair, entry);
 
         if (pair == NULL)
             continue;
@@ -185,17 +187,17 @@ static void purge(struct space *space)
 }
 
 /* Copies the visible pairs of all segments into one when more than half of the bytes are hidden. */
-static void compact(struct space *space)
+static void compact(struct pmi2_space *space)
 {
-    struct list *node, *next;
-    struct segment *whole;
-    struct writer writer = {NULL, false};
+    struct port_link *node, *next;
+    struct pmi2_segment *whole;
+    struct pmi2_writer writer = {NULL, false};
     uint32_t live = 0;
 
     if (space->all_bytes <= 2 * space->live_bytes + LEFT_OVER_BYTES)
         return;
     for (node = space->segments.next; node != &space->segments; node = node->next)
-        live += list_of(node, struct segment, list)->live;
+        live += port_list_of(node, struct pmi2_segment, list)->live;
     whole = segment_new(live);
     writer.chunk = pmi2_chunk_new(space->live_bytes);
     if (whole == NULL || writer.chunk == NULL) { /* tries again later */
@@ -206,15 +208,15 @@ static void compact(struct space *space)
     whole->chunk = writer.chunk;
     whole->epoch = space->epoch;
     for (node = space->segments.next; node != &space->segments; node = next) {
-        struct segment *segment = list_of(node, struct segment, list);
+        struct pmi2_segment *segment = port_list_of(node, struct pmi2_segment, list);
         uint32_t i;
 
         next = node->next;
         for (i = 0; i < segment->count; i++) {
-            struct pair *pair = &segment->pairs[i];
+            struct pmi2_committed_pair *pair = &segment->pairs[i];
             const char *at = writer.chunk->bytes + writer.chunk->length + RECORD_HEAD;
-            struct record record = {{at, pair->entry.length},
-                                    {at + pair->entry.length, pair->value_length}};
+            struct pmi2_record record = {{at, pair->entry.length},
+                                         {at + pair->entry.length, pair->value_length}};
 
             if (pair->entry.key == NULL)
                 continue;
@@ -227,19 +229,19 @@ static void compact(struct space *space)
         segment_free(segment);
     }
     whole->bytes = space->all_bytes = writer.chunk->length;
-    list_add(&space->segments, &whole->list);
+    port_list_append(&space->segments, &whole->list);
     space->latest = NULL;
 }
 
 /* Before an epoch is added: every server has seen the latest one. */
-static void settle(struct space *space)
+static void settle(struct pmi2_space *space)
 {
     purge(space);
     compact(space);
 }
 
-static void added(struct space *space, struct segment *segment, struct chunk *chunk, size_t at,
-                  uint64_t digest)
+static void added(struct pmi2_space *space, struct pmi2_segment *segment, struct pmi2_chunk *chunk,
+                  size_t at, uint64_t digest)
 {
     uint32_t i;
 
@@ -250,11 +252,11 @@ static void added(struct space *space, struct segment *segment, struct chunk *ch
     space->all_bytes += segment->bytes;
     for (i = 0; i < segment->count; i++)
         space->live_bytes += pair_bytes(&segment->pairs[i]);
-    list_add(&space->segments, &segment->list);
+    port_list_append(&space->segments, &segment->list);
     space->latest = segment;
 }
 
-static void take_back(struct space *space, struct segment *segment)
+static void take_back(struct pmi2_space *space, struct pmi2_segment *segment)
 {
     uint32_t i;
 
@@ -263,12 +265,12 @@ static void take_back(struct space *space, struct segment *segment)
     free(segment);
 }
 
-enum pmi2_commit pmi2_space_commit(struct space *space, struct chunk *chunk, size_t at,
+enum pmi2_commit pmi2_space_commit(struct pmi2_space *space, struct pmi2_chunk *chunk, size_t at,
                                    uint32_t count, uint64_t digest)
 {
-    struct reader reader = {chunk->bytes + at, chunk->bytes + chunk->length, false};
-    struct segment *segment;
-    struct record record;
+    struct pmi2_reader reader = {chunk->bytes + at, chunk->bytes + chunk->length, false};
+    struct pmi2_segment *segment;
+    struct pmi2_record record;
     uint32_t i;
 
     if (count > (chunk->length - at) / RECORD_HEAD)
@@ -293,12 +295,12 @@ enum pmi2_commit pmi2_space_commit(struct space *space, struct chunk *chunk, siz
 
 /* The records of all sources, by rank; those of one rank in the order in which they came. NULL: no
  * memory, or *malformed. */
-static const char **by_rank(const struct piece_source *sources, uint32_t count, uint32_t size,
+static const char **by_rank(const struct pmi2_piece_source *sources, uint32_t count, uint32_t size,
                             uint32_t records, bool *malformed)
 {
     uint32_t *places = calloc((size_t)size + 1, sizeof(*places)), found = 0, i, rank;
     const char **order = malloc((records + (size_t)1) * sizeof(*order));
-    struct record record;
+    struct pmi2_record record;
     int pass;
 
     *malformed = false;
@@ -306,11 +308,11 @@ static const char **by_rank(const struct piece_source *sources, uint32_t count, 
         goto failed;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i++) {
-            struct reader reader;
+            struct pmi2_reader reader;
 
             if (sources[i].length == 0)
                 continue;
-            reader = (struct reader){sources[i].at, sources[i].at + sources[i].length, false};
+            reader = (struct pmi2_reader){sources[i].at, sources[i].at + sources[i].length, false};
             while (reader.at < reader.end) {
                 if (pass == 1) {
                     record_at(reader.at, &record);
@@ -340,13 +342,13 @@ failed:
     return NULL;
 }
 
-enum pmi2_commit pmi2_space_merge(struct space *space, struct writer *writer,
-                                  const struct piece_source *sources, uint32_t count, uint32_t size,
-                                  uint32_t records)
+enum pmi2_commit pmi2_space_merge(struct pmi2_space *space, struct pmi2_writer *writer,
+                                  const struct pmi2_piece_source *sources, uint32_t count,
+                                  uint32_t size, uint32_t records)
 {
     bool malformed;
     const char **order = by_rank(sources, count, size, records, &malformed);
-    struct segment *segment = NULL;
+    struct pmi2_segment *segment = NULL;
     size_t at = writer->chunk->length, bytes = 0;
     uint32_t i;
 
@@ -362,7 +364,7 @@ enum pmi2_commit pmi2_space_merge(struct space *space, struct writer *writer,
         (records > 0 && !pmi2_map_reserve(&space->pairs, space->pairs.count + records)))
         goto no_memory;
     for (i = records; i-- > 0;) { /* the highest rank of a key counts, and then the last put */
-        struct record record;
+        struct pmi2_record record;
         char *to = writer->chunk->bytes + writer->chunk->length;
 
         record_at(order[i], &record);
@@ -383,14 +385,14 @@ no_memory:
     return COMMIT_NO_MEMORY;
 }
 
-bool pmi2_space_get(const struct space *space, uint32_t view, struct pmi2_slice key,
+bool pmi2_space_get(const struct pmi2_space *space, uint32_t view, struct pmi2_slice key,
                     struct pmi2_slice *value)
 {
-    struct map_entry *entry;
-    const struct pair *pair;
+    struct pmi2_map_entry *entry;
+    const struct pmi2_committed_pair *pair;
 
     for (entry = pmi2_map_find(&space->pairs, key); entry != NULL; entry = pmi2_map_older(entry)) {
-        pair = list_of(entry, struct pair, entry);
+        pair = port_list_of(entry, struct pmi2_committed_pair, entry);
         if (pair->segment->epoch <= view) {
             *value = (struct pmi2_slice){entry->key + entry->length, pair->value_length};
             return true;
@@ -399,19 +401,19 @@ bool pmi2_space_get(const struct space *space, uint32_t view, struct pmi2_slice 
     return false;
 }
 
-uint32_t pmi2_space_each(const struct space *space, uint32_t view,
+uint32_t pmi2_space_each(const struct pmi2_space *space, uint32_t view,
                          void (*each)(void *context, struct pmi2_slice key,
                                       struct pmi2_slice value),
                          void *context)
 {
     uint32_t found = 0, i;
-    struct list *node;
+    struct port_link *node;
 
     for (node = space->segments.next; node != &space->segments; node = node->next) {
-        const struct segment *segment = list_of(node, struct segment, list);
+        const struct pmi2_segment *segment = port_list_of(node, struct pmi2_segment, list);
 
         for (i = 0; i < segment->count && segment->epoch <= view; i++) {
-            const struct pair *pair = &segment->pairs[i];
+            const struct pmi2_committed_pair *pair = &segment->pairs[i];
             struct pmi2_slice key = {pair->entry.key, pair->entry.length}, value;
 
             if (key.at == NULL || !pmi2_space_get(space, view, key, &value) ||

@@ -3,9 +3,9 @@
 #include "internal.h"
 
 struct spawning {
-    struct list list;
+    struct port_link list;
     struct pmi2_spawn spawn;
-    struct writer body, route;
+    struct pmi2_writer body, route;
     char *spawner;
     struct pmi2_command *commands;
     struct pmi2_text_pair *pairs;
@@ -27,7 +27,7 @@ static void spawning_free(struct spawning *spawning)
     free(spawning);
 }
 
-static uint32_t read_pairs(struct reader *reader, struct pmi2_text_pair *pairs)
+static uint32_t read_pairs(struct pmi2_reader *reader, struct pmi2_text_pair *pairs)
 {
     uint32_t count = pmi2_read_u32(reader), i;
 
@@ -45,8 +45,8 @@ static uint32_t read_pairs(struct reader *reader, struct pmi2_text_pair *pairs)
 /* Once to count, once to fill in. */
 static bool read_spawn(struct spawning *spawning, struct totals *totals, bool fill)
 {
-    struct reader reader = {spawning->body.chunk->bytes,
-                            spawning->body.chunk->bytes + spawning->body.chunk->length, false};
+    struct pmi2_reader reader = {spawning->body.chunk->bytes,
+                                 spawning->body.chunk->bytes + spawning->body.chunk->length, false};
     struct pmi2_spawn *spawn = &spawning->spawn;
     uint64_t processes = 0;
     uint32_t i, j;
@@ -85,7 +85,7 @@ static bool read_spawn(struct spawning *spawning, struct totals *totals, bool fi
     return !reader.failed && reader.at == reader.end && processes > 0 && processes <= INT32_MAX;
 }
 
-static int prepare(struct spawning *spawning, const struct root_request *request,
+static int prepare(struct spawning *spawning, const struct pmi2_root_request *request,
                    struct pmi2_slice body)
 {
     struct totals totals;
@@ -108,12 +108,12 @@ static int prepare(struct spawning *spawning, const struct root_request *request
     return 0;
 }
 
-void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body)
+void pmi2_spawn_serve(const struct pmi2_root_request *request, struct pmi2_slice body)
 {
     struct pmi2_server *server = request->server;
     struct spawning *spawning = calloc(1, sizeof(*spawning));
     int code = spawning == NULL ? WIRE_NO_MEMORY : prepare(spawning, request, body);
-    struct notification *notification = NULL;
+    struct pmi2_notification *notification = NULL;
 
     if (code == 0) {
         notification = pmi2_notification(server, PMI2_ACTION_SPAWN, NO_SLICE, NO_SLICE);
@@ -137,17 +137,18 @@ void pmi2_spawn_serve(const struct root_request *request, struct pmi2_slice body
     notification->what.rank = request->rank;
     server->spawned += spawning->spawn.processes;
     server->counters.spawns++;
-    list_add(&server->spawns, &spawning->list);
+    port_list_append(&server->spawns, &spawning->list);
 }
 
 /* Answered before the embedder has taken the action. */
 static void forget_notification(struct pmi2_server *server, const struct spawning *spawning)
 {
-    struct list *node;
+    struct port_link *node;
 
     for (node = server->actions.next; node != &server->actions; node = node->next) {
-        struct action *action = list_of(node, struct action, list);
-        struct notification *notification = list_of(action, struct notification, action);
+        struct pmi2_server_action *action = port_list_of(node, struct pmi2_server_action, list);
+        struct pmi2_notification *notification =
+            port_list_of(action, struct pmi2_notification, action);
 
         if (action->owner != OWNER_NOTIFICATION || notification->what.spawn != &spawning->spawn)
             continue;
@@ -161,17 +162,17 @@ void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char 
                             const int *errors, const char *reason)
 {
     struct spawning *spawning = NULL;
-    struct writer body = {NULL, false};
-    struct root_request request = {.server = server};
-    struct list *node;
+    struct pmi2_writer body = {NULL, false};
+    struct pmi2_root_request request = {.server = server};
+    struct port_link *node;
     uint32_t i;
 
     for (node = server->spawns.next; node != &server->spawns; node = node->next)
-        if (list_of(node, struct spawning, list)->spawn.id == id)
-            spawning = list_of(node, struct spawning, list);
+        if (port_list_of(node, struct spawning, list)->spawn.id == id)
+            spawning = port_list_of(node, struct spawning, list);
     if (spawning == NULL)
         return;
-    list_remove(&spawning->list);
+    port_list_discard(&spawning->list);
     if (job == NULL)
         server->spawned -= spawning->spawn.processes;
     pmi2_write_text(&body, job);
@@ -199,8 +200,8 @@ void pmi2_server_spawn_done(struct pmi2_server *server, uint64_t id, const char 
 
 void pmi2_spawns_fini(struct pmi2_server *server)
 {
-    struct list *node;
+    struct port_link *node;
 
-    while ((node = list_take(&server->spawns)) != NULL)
-        spawning_free(list_of(node, struct spawning, list));
+    while ((node = port_list_pop(&server->spawns)) != NULL)
+        spawning_free(port_list_of(node, struct spawning, list));
 }

@@ -36,13 +36,13 @@ static bool numbered(struct pmi2_slice key, const char *prefix)
     return true;
 }
 
-static void patch(struct writer *body, size_t at, uint32_t value)
+static void patch(struct pmi2_writer *body, size_t at, uint32_t value)
 {
     if (!body->failed)
         pmi2_store_u32(body->chunk->bytes + at, value);
 }
 
-static size_t place(struct writer *body)
+static size_t place(struct pmi2_writer *body)
 {
     size_t at = body->chunk == NULL ? 0 : body->chunk->length;
 
@@ -52,7 +52,7 @@ static size_t place(struct writer *body)
 
 /* Keys and values that follow each other, and the number that was promised. 0, or a code. `server`:
  * they are to be put there; NULL: they may be anything. */
-static int write_pairs(struct writer *body, const struct pmi2_pair *pairs, uint32_t count,
+static int write_pairs(struct pmi2_writer *body, const struct pmi2_pair *pairs, uint32_t count,
                        const char *count_key, const char *key, const char *value,
                        const struct pmi2_server *server)
 {
@@ -86,10 +86,10 @@ static int write_pairs(struct writer *body, const struct pmi2_pair *pairs, uint3
     return open != NULL || found != promised ? WIRE_INVALID_KEYVALP : 0;
 }
 
-static int write_command(struct assembly *assembly, const struct dialect *words,
+static int write_command(struct pmi2_assembly *assembly, const struct dialect *words,
                          const struct pmi2_pair *pairs, uint32_t count)
 {
-    struct writer *body = &assembly->body;
+    struct pmi2_writer *body = &assembly->body;
     struct pmi2_slice name = {NULL, 0};
     int64_t processes = 1, argc = 0;
     uint32_t found = 0, i;
@@ -124,7 +124,7 @@ static int write_command(struct assembly *assembly, const struct dialect *words,
                        NULL);
 }
 
-void pmi2_assembly_drop(struct client *client)
+void pmi2_assembly_drop(struct pmi2_server_client *client)
 {
     if (client->assembly == NULL)
         return;
@@ -134,10 +134,10 @@ void pmi2_assembly_drop(struct client *client)
 }
 
 /* Answers a request before all of its parts have arrived; the other parts are ignored. */
-static void refuse(struct incoming *incoming, const struct assembly *assembly, int code,
+static void refuse(struct pmi2_incoming *incoming, const struct pmi2_assembly *assembly, int code,
                    const char *reason)
 {
-    struct call call = incoming->call;
+    struct pmi2_server_call call = incoming->call;
 
     if (assembly != NULL) {
         call.thrid = assembly->thrid;
@@ -168,10 +168,10 @@ static const char *reason_of(int code)
 }
 
 /* Ends the request under construction with an error. */
-static void give_up(struct incoming *incoming, int code)
+static void give_up(struct pmi2_incoming *incoming, int code)
 {
-    struct client *client = incoming->call.client;
-    struct assembly *assembly = client->assembly;
+    struct pmi2_server_client *client = incoming->call.client;
+    struct pmi2_assembly *assembly = client->assembly;
 
     client->assembly = NULL;
     refuse(incoming, assembly, code, reason_of(code));
@@ -180,11 +180,11 @@ static void give_up(struct incoming *incoming, int code)
 }
 
 /* NULL: no memory; the client has the error. */
-static struct assembly *begin(struct incoming *incoming, bool putall)
+static struct pmi2_assembly *begin(struct pmi2_incoming *incoming, bool putall)
 {
-    struct client *client = incoming->call.client;
+    struct pmi2_server_client *client = incoming->call.client;
     struct pmi2_slice thrid = incoming->call.thrid;
-    struct assembly *assembly;
+    struct pmi2_assembly *assembly;
 
     if (client->assembly != NULL) /* the previous request will never be complete */
         give_up(incoming, WIRE_INVALID_ARGS);
@@ -207,13 +207,13 @@ static struct assembly *begin(struct incoming *incoming, bool putall)
 }
 
 /* All parts have arrived: sends one request to the root. */
-static void complete(struct incoming *incoming)
+static void complete(struct pmi2_incoming *incoming)
 {
-    struct client *client = incoming->call.client;
-    struct assembly *assembly = client->assembly;
-    struct call call = incoming->call;
-    struct writer body = {NULL, false};
-    struct request *request;
+    struct pmi2_server_client *client = incoming->call.client;
+    struct pmi2_assembly *assembly = client->assembly;
+    struct pmi2_server_call call = incoming->call;
+    struct pmi2_writer body = {NULL, false};
+    struct pmi2_request *request;
 
     call.thrid = assembly->thrid;
     call.ordered = assembly->thrid.at == NULL;
@@ -230,16 +230,16 @@ static void complete(struct incoming *incoming)
     free(assembly);
 }
 
-static bool too_long(const struct assembly *assembly)
+static bool too_long(const struct pmi2_assembly *assembly)
 {
     return assembly->body.failed ||
            (assembly->body.chunk != NULL && assembly->body.chunk->length > BODY_MAX);
 }
 
-void pmi2_spawn_frame(struct incoming *incoming)
+void pmi2_spawn_frame(struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
-    struct assembly *assembly = begin(incoming, false);
+    struct pmi2_assembly *assembly = begin(incoming, false);
     uint32_t first = 0, next;
     int64_t commands;
     int code;
@@ -283,7 +283,7 @@ static bool same_thrid(struct pmi2_slice one, struct pmi2_slice other)
     return one.length == other.length && memcmp(one.at, other.at, one.length) == 0;
 }
 
-static int putall_pair(struct assembly *assembly, const struct incoming *incoming)
+static int putall_pair(struct pmi2_assembly *assembly, const struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
     struct pmi2_slice key = pmi2_message_value(message, "key");
@@ -298,10 +298,10 @@ static int putall_pair(struct assembly *assembly, const struct incoming *incomin
     return code;
 }
 
-void pmi2_spawn_part(struct incoming *incoming)
+void pmi2_spawn_part(struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
-    struct assembly *assembly = incoming->call.client->assembly;
+    struct pmi2_assembly *assembly = incoming->call.client->assembly;
     bool pair = pmi2_slice_is(message->command, "kvs-putall-pair");
     int code;
 
@@ -321,10 +321,10 @@ void pmi2_spawn_part(struct incoming *incoming)
         complete(incoming);
 }
 
-void pmi2_putall_frame(struct incoming *incoming)
+void pmi2_putall_frame(struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
-    struct assembly *assembly = begin(incoming, true);
+    struct pmi2_assembly *assembly = begin(incoming, true);
     int64_t pairs;
 
     if (assembly == NULL)
@@ -340,10 +340,10 @@ void pmi2_putall_frame(struct incoming *incoming)
         complete(incoming);
 }
 
-void pmi2_spawn_block(struct incoming *incoming)
+void pmi2_spawn_block(struct pmi2_incoming *incoming)
 {
     const struct pmi2_message *message = incoming->message;
-    struct assembly *assembly = incoming->call.client->assembly;
+    struct pmi2_assembly *assembly = incoming->call.client->assembly;
     int64_t total, so_far;
     int code = 0;
 

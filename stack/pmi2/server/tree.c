@@ -5,26 +5,26 @@
  */
 #include "internal.h"
 
-void pmi2_tree_message(struct writer *writer, enum message_kind kind, struct pmi2_slice id,
-                       uint32_t epoch, uint32_t count)
+void pmi2_tree_message(struct pmi2_writer *writer, enum pmi2_message_kind kind,
+                       struct pmi2_slice id, uint32_t epoch, uint32_t count)
 {
     pmi2_head_write(writer, (uint8_t)kind, 0, id, epoch, count);
 }
 
 /* The body is small, or broadcast: its digest is only taken where a store compares it. */
-static void close_message(struct writer *message)
+static void close_message(struct pmi2_writer *message)
 {
     pmi2_store_u32(message->chunk->bytes, (uint32_t)(message->chunk->length - 4));
 }
 
-static void share(struct pmi2_link *link, struct chunk *chunk)
+static void share(struct pmi2_link *link, struct pmi2_chunk *chunk)
 {
     link->server->counters.tree_messages++;
     link->server->counters.tree_bytes += chunk->length;
     pmi2_link_share(link, chunk, 0, chunk->length);
 }
 
-void pmi2_tree_send(struct pmi2_link *link, struct writer *message)
+void pmi2_tree_send(struct pmi2_link *link, struct pmi2_writer *message)
 {
     if (link == NULL || link->closing) {
         pmi2_writer_fini(message);
@@ -39,14 +39,14 @@ void pmi2_tree_send(struct pmi2_link *link, struct writer *message)
     pmi2_writer_fini(message);
 }
 
-void pmi2_tree_send_all(struct job *job, struct writer *message)
+void pmi2_tree_send_all(struct pmi2_job *job, struct pmi2_writer *message)
 {
     uint32_t i;
 
     if (!message->failed)
         close_message(message);
     for (i = 0; i < job->member_count; i++) {
-        struct tree *child = job->members[i].child;
+        struct pmi2_tree *child = job->members[i].child;
 
         if (child == NULL || child->link.closing)
             continue;
@@ -58,7 +58,7 @@ void pmi2_tree_send_all(struct job *job, struct writer *message)
     pmi2_writer_fini(message);
 }
 
-bool pmi2_tree_route(struct pmi2_server *server, uint32_t node, struct writer *message)
+bool pmi2_tree_route(struct pmi2_server *server, uint32_t node, struct pmi2_writer *message)
 {
     uint32_t i;
 
@@ -75,7 +75,7 @@ bool pmi2_tree_route(struct pmi2_server *server, uint32_t node, struct writer *m
 /* ---- the launcher's messages ------------------------------------------------------------------
  */
 
-static void write_launch(struct writer *writer, enum message_kind kind, uint32_t node,
+static void write_launch(struct pmi2_writer *writer, enum pmi2_message_kind kind, uint32_t node,
                          uint32_t number, const void *bytes, size_t length)
 {
     pmi2_tree_message(writer, kind, NO_SLICE, node, number);
@@ -85,7 +85,7 @@ static void write_launch(struct writer *writer, enum message_kind kind, uint32_t
 static bool deliver_launch(struct pmi2_server *server, uint32_t node, uint32_t number,
                            const void *bytes, size_t length)
 {
-    struct notification *notification =
+    struct pmi2_notification *notification =
         pmi2_notification(server, PMI2_ACTION_MESSAGE, NO_SLICE, NO_SLICE);
 
     if (notification == NULL)
@@ -108,7 +108,7 @@ static bool deliver_launch(struct pmi2_server *server, uint32_t node, uint32_t n
 bool pmi2_server_send_up(struct pmi2_server *server, uint32_t kind, const void *bytes,
                          size_t length)
 {
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (server->parent == NULL || length > MESSAGE_MAX / 2)
         return false;
@@ -125,7 +125,7 @@ bool pmi2_server_send_up(struct pmi2_server *server, uint32_t kind, const void *
 bool pmi2_server_send_down(struct pmi2_server *server, uint32_t node, uint32_t kind,
                            const void *bytes, size_t length)
 {
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
     bool sent = true;
     uint32_t i;
 
@@ -152,13 +152,14 @@ bool pmi2_server_send_down(struct pmi2_server *server, uint32_t node, uint32_t k
 /* ---- messages in ------------------------------------------------------------------------------
  */
 
-static void broken(struct tree *tree, const char *reason)
+static void broken(struct pmi2_tree *tree, const char *reason)
 {
     tree->link.server->counters.malformed++;
     pmi2_link_close(&tree->link, reason);
 }
 
-static void greeted(struct tree *tree, const struct message_head *head, struct reader *body)
+static void greeted(struct pmi2_tree *tree, const struct pmi2_message_head *head,
+                    struct pmi2_reader *body)
 {
     uint32_t first = pmi2_read_u32(body), last = pmi2_read_u32(body);
 
@@ -169,7 +170,8 @@ static void greeted(struct tree *tree, const struct message_head *head, struct r
     tree->greeted = true;
 }
 
-static void abort_up(struct job *job, const struct message_head *head, struct reader *body)
+static void abort_up(struct pmi2_job *job, const struct pmi2_message_head *head,
+                     struct pmi2_reader *body)
 {
     struct pmi2_slice text = pmi2_read_slice(body);
 
@@ -177,16 +179,16 @@ static void abort_up(struct job *job, const struct message_head *head, struct re
         pmi2_job_abort(job, head->count, (int)head->epoch, text);
 }
 
-static void launch_up(struct pmi2_server *server, const struct message_head *head,
-                      const struct reader *body)
+static void launch_up(struct pmi2_server *server, const struct pmi2_message_head *head,
+                      const struct pmi2_reader *body)
 {
     /* Each server on the path up handles messages from below. */
     if (!deliver_launch(server, head->epoch, head->count, body->at, (size_t)(body->end - body->at)))
         pmi2_log(server, 0, "no memory for a message of node %u", head->epoch);
 }
 
-static void launch_down(struct pmi2_server *server, struct chunk *chunk,
-                        const struct message_head *head, const struct reader *body)
+static void launch_down(struct pmi2_server *server, struct pmi2_chunk *chunk,
+                        const struct pmi2_message_head *head, const struct pmi2_reader *body)
 {
     uint32_t node = head->epoch, i;
 
@@ -201,10 +203,11 @@ static void launch_down(struct pmi2_server *server, struct chunk *chunk,
         pmi2_log(server, 0, "no memory for a message of the launcher");
 }
 
-static void lost_up(struct tree *tree, const struct message_head *head, struct reader *body)
+static void lost_up(struct pmi2_tree *tree, const struct pmi2_message_head *head,
+                    struct pmi2_reader *body)
 {
     uint32_t first = pmi2_read_u32(body), last = pmi2_read_u32(body);
-    struct job *job = pmi2_job_find(tree->link.server, head->id);
+    struct pmi2_job *job = pmi2_job_find(tree->link.server, head->id);
 
     if (body->failed || first >= last)
         return;
@@ -213,14 +216,14 @@ static void lost_up(struct tree *tree, const struct message_head *head, struct r
     pmi2_tree_lose(tree->link.server, head->id, first, last);
 }
 
-static void from_below(struct tree *tree, struct chunk *message, const struct message_head *head,
-                       struct reader *body)
+static void from_below(struct pmi2_tree *tree, struct pmi2_chunk *message,
+                       const struct pmi2_message_head *head, struct pmi2_reader *body)
 {
     struct pmi2_server *server = tree->link.server;
-    struct job *job = pmi2_job_find(server, head->id);
-    struct member *member = job == NULL ? NULL : pmi2_job_member(job, tree);
+    struct pmi2_job *job = pmi2_job_find(server, head->id);
+    struct pmi2_member *member = job == NULL ? NULL : pmi2_job_member(job, tree);
 
-    switch ((enum message_kind)head->kind) {
+    switch ((enum pmi2_message_kind)head->kind) {
     case MESSAGE_REQUEST:
         pmi2_root_request_message(server, tree, head, message);
         return;
@@ -251,10 +254,11 @@ static void from_below(struct tree *tree, struct chunk *message, const struct me
         abort_up(job, head, body);
 }
 
-static void new_job(struct tree *tree, struct chunk *message, const struct message_head *head)
+static void new_job(struct pmi2_tree *tree, struct pmi2_chunk *message,
+                    const struct pmi2_message_head *head)
 {
     struct pmi2_server *server = tree->link.server;
-    struct job *job = pmi2_job_new(server, message);
+    struct pmi2_job *job = pmi2_job_new(server, message);
     uint32_t i;
 
     if (job == NULL) {
@@ -267,15 +271,15 @@ static void new_job(struct tree *tree, struct chunk *message, const struct messa
         share(&job->members[i].child->link, message);
 }
 
-static void from_above(struct tree *tree, struct chunk *message, const struct message_head *head,
-                       struct reader *body)
+static void from_above(struct pmi2_tree *tree, struct pmi2_chunk *message,
+                       const struct pmi2_message_head *head, struct pmi2_reader *body)
 {
     struct pmi2_server *server = tree->link.server;
-    struct job *job = pmi2_job_find(server, head->id);
+    struct pmi2_job *job = pmi2_job_find(server, head->id);
     struct pmi2_slice rest = {body->at, (size_t)(body->end - body->at)};
-    struct writer copy = {NULL, false};
+    struct pmi2_writer copy = {NULL, false};
 
-    switch ((enum message_kind)head->kind) {
+    switch ((enum pmi2_message_kind)head->kind) {
     case MESSAGE_JOB:
         if (job == NULL)
             new_job(tree, message, head);
@@ -301,7 +305,7 @@ static void from_above(struct tree *tree, struct chunk *message, const struct me
     }
     if (job == NULL)
         return;
-    switch ((enum message_kind)head->kind) {
+    switch ((enum pmi2_message_kind)head->kind) {
     case MESSAGE_JOB_END:
         pmi2_job_end(job);
         return;
@@ -323,18 +327,19 @@ static void from_above(struct tree *tree, struct chunk *message, const struct me
     }
 }
 
-static void dispatch(struct tree *tree, struct chunk *message)
+static void dispatch(struct pmi2_tree *tree, struct pmi2_chunk *message)
 {
-    struct writer pong = {NULL, false};
-    struct message_head head;
-    struct reader body;
+    struct pmi2_writer pong = {NULL, false};
+    struct pmi2_message_head head;
+    struct pmi2_reader body;
 
     if (!pmi2_head_read(message->bytes, message->length, &head) ||
         head.id.length > PMI2_JOBID_MAX) {
         broken(tree, "a malformed message");
         return;
     }
-    body = (struct reader){message->bytes + head.head, message->bytes + message->length, false};
+    body =
+        (struct pmi2_reader){message->bytes + head.head, message->bytes + message->length, false};
     if (head.kind == MESSAGE_HELLO)
         greeted(tree, &head, &body);
     else if (!tree->greeted)
@@ -352,9 +357,10 @@ static void dispatch(struct tree *tree, struct chunk *message)
 }
 
 /* The chunk of the store that has the same bytes as the message that begins with these. */
-static struct chunk *known_message(const struct tree *tree, const struct message_head *head)
+static struct pmi2_chunk *known_message(const struct pmi2_tree *tree,
+                                        const struct pmi2_message_head *head)
 {
-    const struct space *space;
+    const struct pmi2_space *space;
 
     if (tree->link.kind != LINK_PARENT ||
         (head->kind != MESSAGE_FENCE_DOWN && head->kind != MESSAGE_JOB))
@@ -380,9 +386,9 @@ static size_t at_most(size_t one, size_t other)
 }
 
 /* Adds what is there of the message under way; returns how much that was. 0: the link is closed. */
-static size_t collect(struct tree *tree, const char *bytes, size_t length)
+static size_t collect(struct pmi2_tree *tree, const char *bytes, size_t length)
 {
-    struct message_head head = {0};
+    struct pmi2_message_head head = {0};
     bool complete;
     size_t more;
 
@@ -402,7 +408,7 @@ static size_t collect(struct tree *tree, const char *bytes, size_t length)
         }
         more = at_most(want - tree->body->length, length);
     } else {
-        struct chunk *known;
+        struct pmi2_chunk *known;
 
         if (head.total > MESSAGE_MAX || head.total < head.head) {
             broken(tree, "a message of impossible length");
@@ -428,16 +434,16 @@ static size_t collect(struct tree *tree, const char *bytes, size_t length)
     return more;
 }
 
-static bool whole(const struct tree *tree)
+static bool whole(const struct pmi2_tree *tree)
 {
-    struct message_head head;
+    struct pmi2_message_head head;
 
     return tree->skip == 0 && tree->body != NULL &&
            pmi2_head_read(tree->body->bytes, tree->body->length, &head) &&
            tree->body->length == head.total;
 }
 
-void pmi2_tree_stream(struct tree *tree, const char *bytes, size_t length)
+void pmi2_tree_stream(struct pmi2_tree *tree, const char *bytes, size_t length)
 {
     tree->last_received = tree->link.server->now;
     while (length > 0 && !tree->link.closing) {
@@ -454,7 +460,7 @@ void pmi2_tree_stream(struct tree *tree, const char *bytes, size_t length)
         bytes += used;
         length -= used;
         if (whole(tree)) {
-            struct chunk *message = tree->body;
+            struct pmi2_chunk *message = tree->body;
 
             tree->body = NULL;
             dispatch(tree, message);
@@ -463,7 +469,7 @@ void pmi2_tree_stream(struct tree *tree, const char *bytes, size_t length)
     }
 }
 
-void pmi2_tree_input(struct tree *tree, const void *bytes, size_t length)
+void pmi2_tree_input(struct pmi2_tree *tree, const void *bytes, size_t length)
 {
     if (tree->lossy != NULL)
         pmi2_lossy_input(tree, bytes, length);

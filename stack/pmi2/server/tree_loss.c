@@ -3,9 +3,9 @@
 #include "internal.h"
 
 /* The server does not serve that job (any more). */
-void pmi2_tree_forget_member(struct job *job, const struct tree *child)
+void pmi2_tree_forget_member(struct pmi2_job *job, const struct pmi2_tree *child)
 {
-    struct member *member = pmi2_job_member(job, child);
+    struct pmi2_member *member = pmi2_job_member(job, child);
 
     if (member == NULL)
         return;
@@ -13,10 +13,10 @@ void pmi2_tree_forget_member(struct job *job, const struct tree *child)
     pmi2_fence_check(job);
 }
 
-static void report_lost(struct pmi2_server *server, struct tree *tree, uint32_t first,
+static void report_lost(struct pmi2_server *server, struct pmi2_tree *tree, uint32_t first,
                         uint32_t last, const char *reason)
 {
-    struct notification *notification = pmi2_notification(
+    struct pmi2_notification *notification = pmi2_notification(
         server, PMI2_ACTION_TREE_LOST,
         (struct pmi2_slice){reason, reason == NULL ? 0 : strlen(reason)}, NO_SLICE);
 
@@ -30,7 +30,7 @@ static void report_lost(struct pmi2_server *server, struct tree *tree, uint32_t 
 /* The servers of these nodes are gone. */
 void pmi2_tree_lose(struct pmi2_server *server, struct pmi2_slice id, uint32_t first, uint32_t last)
 {
-    struct writer message = {NULL, false};
+    struct pmi2_writer message = {NULL, false};
 
     if (server->config.root) {
         pmi2_loss_nodes(server, id, first, last);
@@ -44,10 +44,10 @@ void pmi2_tree_lose(struct pmi2_server *server, struct pmi2_slice id, uint32_t f
     pmi2_tree_send(&server->parent->link, &message);
 }
 
-static void forget_child(struct tree *tree)
+static void forget_child(struct pmi2_tree *tree)
 {
     struct pmi2_server *server = tree->link.server;
-    struct list *node;
+    struct port_link *node;
     uint32_t i;
 
     for (i = 0; i < server->child_count; i++)
@@ -56,13 +56,13 @@ static void forget_child(struct tree *tree)
     if (i == server->child_count)
         return;
     memmove(&server->children[i], &server->children[i + 1],
-            (server->child_count - i - 1) * sizeof(struct tree *));
+            (server->child_count - i - 1) * sizeof(struct pmi2_tree *));
     server->child_count--;
     for (node = server->job_list.next; node != &server->job_list; node = node->next)
-        pmi2_tree_forget_member(list_of(node, struct job, list), tree);
+        pmi2_tree_forget_member(port_list_of(node, struct pmi2_job, list), tree);
 }
 
-void pmi2_tree_lost(struct tree *tree, const char *reason)
+void pmi2_tree_lost(struct pmi2_tree *tree, const char *reason)
 {
     struct pmi2_server *server = tree->link.server;
 
@@ -78,17 +78,17 @@ void pmi2_tree_lost(struct tree *tree, const char *reason)
     pmi2_tree_lose(server, NO_SLICE, tree->first, tree->last);
 }
 
-void pmi2_tree_fini(struct tree *tree)
+void pmi2_tree_fini(struct pmi2_tree *tree)
 {
     struct pmi2_server *server = tree->link.server;
-    struct list *node;
+    struct port_link *node;
 
     for (node = server->actions.next; node != &server->actions; node = node->next) {
-        struct action *action = list_of(node, struct action, list);
+        struct pmi2_server_action *action = port_list_of(node, struct pmi2_server_action, list);
 
         if (action->owner == OWNER_NOTIFICATION &&
-            list_of(action, struct notification, action)->what.link == &tree->link)
-            list_of(action, struct notification, action)->what.link = NULL;
+            port_list_of(action, struct pmi2_notification, action)->what.link == &tree->link)
+            port_list_of(action, struct pmi2_notification, action)->what.link = NULL;
     }
     pmi2_chunk_drop(tree->body);
     pmi2_lossy_free(tree->lossy);
@@ -98,27 +98,27 @@ void pmi2_tree_fini(struct tree *tree)
  */
 
 /* While there are jobs, the server pings a neighbour that sends nothing. */
-static bool watched(const struct tree *tree)
+static bool watched(const struct pmi2_tree *tree)
 {
-    return !tree->link.closing && !list_empty(&tree->link.server->job_list);
+    return !tree->link.closing && !port_list_empty(&tree->link.server->job_list);
 }
 
-static uint64_t timeout(const struct tree *tree)
+static uint64_t timeout(const struct pmi2_tree *tree)
 {
     return tree->link.server->limits.tree_seconds * SECOND;
 }
 
 /* A neighbour from which this server does not read is not counted as silent. It still gets pings.
  */
-static bool silent(const struct tree *tree)
+static bool silent(const struct pmi2_tree *tree)
 {
     return tree->link.reads && tree->link.server->now - tree->last_received >= timeout(tree);
 }
 
-void pmi2_tree_time(struct tree *tree)
+void pmi2_tree_time(struct pmi2_tree *tree)
 {
     struct pmi2_server *server = tree->link.server;
-    struct writer ping = {NULL, false};
+    struct pmi2_writer ping = {NULL, false};
 
     if (tree->link.closing)
         return;
@@ -141,7 +141,7 @@ void pmi2_tree_time(struct tree *tree)
     }
 }
 
-uint64_t pmi2_tree_deadline(const struct tree *tree)
+uint64_t pmi2_tree_deadline(const struct pmi2_tree *tree)
 {
     uint64_t deadline = tree->lossy == NULL ? UINT64_MAX : pmi2_lossy_deadline(tree), next, last;
 

@@ -3,6 +3,7 @@
  * Atomics: one operation of the NIC on one element. A failed one is never repeated, because it may
  * have been executed.
  */
+#include "amo.h"
 #include "bounce.h"
 #include "cntr.h"
 #include "ep.h"
@@ -19,136 +20,6 @@
     ((uint64_t)(FI_COMPLETION | FI_MORE | FI_FENCE | FI_TRIGGER | FI_INJECT | FI_INJECT_COMPLETE | \
                 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
 #define FETCH_FLAGS (PLAIN_FLAGS & ~(uint64_t)FI_INJECT)
-
-/* ---- commands of the NIC --------------------------------------------------------------------- */
-
-enum form { PLAIN, FETCHING, COMPARING, FORMS };
-enum operand { INTEGER, SIGNED, FLOATING, OPERANDS };
-
-/* Commands for 32 and 64 bits; 0: not available. */
-struct command {
-    uint16_t narrow, wide;
-};
-#define SIZES(name)                                        \
-    {                                                      \
-        GNI_FMA_ATOMIC2_##name##_S, GNI_FMA_ATOMIC2_##name \
-    }
-#define NARROW(name)                  \
-    {                                 \
-        GNI_FMA_ATOMIC2_##name##_S, 0 \
-    }
-
-static const struct command plain[FI_ATOMIC_OP_LAST][OPERANDS] = {
-    [FI_MIN] = {[SIGNED] = SIZES(IMIN), [FLOATING] = SIZES(FPMIN)},
-    [FI_MAX] = {[SIGNED] = SIZES(IMAX), [FLOATING] = SIZES(FPMAX)},
-    /* Aries does not add doubles correctly. */
-    [FI_SUM] = {SIZES(IADD), SIZES(IADD), NARROW(FPADD)},
-    [FI_BOR] = {SIZES(OR), SIZES(OR)},
-    [FI_BAND] = {SIZES(AND), SIZES(AND)},
-    [FI_BXOR] = {SIZES(XOR), SIZES(XOR)},
-    [FI_ATOMIC_WRITE] = {SIZES(SWAP), SIZES(SWAP), SIZES(SWAP)},
-};
-
-static const struct command fetching[FI_ATOMIC_OP_LAST][OPERANDS] = {
-    [FI_MIN] = {[SIGNED] = SIZES(FIMIN), [FLOATING] = SIZES(FFPMIN)},
-    [FI_MAX] = {[SIGNED] = SIZES(FIMAX), [FLOATING] = SIZES(FFPMAX)},
-    [FI_SUM] = {SIZES(FIADD), SIZES(FIADD), NARROW(FFPADD)},
-    [FI_BOR] = {SIZES(FOR), SIZES(FOR)},
-    [FI_BAND] = {SIZES(FAND), SIZES(FAND)},
-    [FI_BXOR] = {SIZES(FXOR), SIZES(FXOR)},
-    [FI_ATOMIC_READ] = {SIZES(FAND), SIZES(FAND), SIZES(FAND)}, /* the operand is all ones */
-    [FI_ATOMIC_WRITE] = {SIZES(FSWAP), SIZES(FSWAP), SIZES(FSWAP)},
-};
-
-static const struct command comparing[FI_ATOMIC_OP_LAST][OPERANDS] = {
-    [FI_CSWAP] = {SIZES(FCSWAP), SIZES(FCSWAP), SIZES(FCSWAP)},
-    [FI_MSWAP] = {SIZES(FAX), SIZES(FAX), SIZES(FAX)},
-};
-
-/* Bytes of an element; 0: the NIC does not have this type. */
-static uint8_t width_of(enum fi_datatype datatype, enum operand *operand)
-{
-    switch (datatype) {
-    case FI_INT32:
-    case FI_INT64:
-        *operand = SIGNED;
-        return datatype == FI_INT32 ? 4 : 8;
-    case FI_UINT32:
-    case FI_UINT64:
-        *operand = INTEGER;
-        return datatype == FI_UINT32 ? 4 : 8;
-    case FI_FLOAT:
-    case FI_DOUBLE:
-        *operand = FLOATING;
-        return datatype == FI_FLOAT ? 4 : 8;
-    default:
-        return 0;
-    }
-}
-
-/* The command; 0: not available. */
-static uint16_t find(enum form form, enum fi_datatype datatype, enum fi_op op, uint8_t *width)
-{
-    static const struct command(*const tables[FORMS])[OPERANDS] = {plain, fetching, comparing};
-    enum operand operand = INTEGER;
-    const struct command *command;
-
-    *width = width_of(datatype, &operand);
-    if (*width == 0 || (unsigned)op >= FI_ATOMIC_OP_LAST)
-        return 0;
-    command = &tables[form][op][operand];
-    return *width == 4 ? command->narrow : command->wide;
-}
-
-static int valid(enum form form, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-    uint8_t width;
-
-    if (count == NULL)
-        return -FI_EINVAL;
-    if (find(form, datatype, op, &width) == 0)
-        return -FI_EOPNOTSUPP;
-    *count = 1;
-    return 0;
-}
-
-static int plain_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-    return valid(PLAIN, datatype, op, count);
-}
-
-static int fetching_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-                          size_t *count)
-{
-    return valid(FETCHING, datatype, op, count);
-}
-
-static int comparing_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
-                           size_t *count)
-{
-    return valid(COMPARING, datatype, op, count);
-}
-
-int gnip_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-                      struct fi_atomic_attr *attr, uint64_t flags)
-{
-    enum form form = PLAIN;
-    uint8_t width;
-
-    if (attr == NULL)
-        return -FI_EINVAL;
-    if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
-        return -FI_EINVAL;
-    if (flags == (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
-        return -FI_EINVAL;
-    if (flags != 0)
-        form = flags == FI_FETCH_ATOMIC ? FETCHING : COMPARING;
-    if (find(form, datatype, op, &width) == 0)
-        return -FI_EOPNOTSUPP;
-    attr->count = 1;
-    attr->size = width;
-    return 0;
-}
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
@@ -256,7 +127,7 @@ static int issue(struct gnip_req *req)
 /* ---- accepting ------------------------------------------------------------------------------- */
 
 struct atomic {
-    enum form form;
+    enum gnip_amo_form form;
     uint16_t command;
     uint8_t width;
     uint64_t operand[2];
@@ -270,7 +141,7 @@ struct atomic {
 /* ep->lock is held. */
 static int accept(struct gnip_ep *ep, const struct atomic *wanted)
 {
-    bool fetches = wanted->form != PLAIN;
+    bool fetches = wanted->form != GNIP_AMO_PLAIN;
     struct gnip_req *req;
     struct gnip_vc *vc;
     int rc = gnip_vc_find(ep, wanted->peer, &vc);
@@ -311,14 +182,14 @@ static int accept(struct gnip_ep *ep, const struct atomic *wanted)
 
 static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
 {
-    uint64_t direction = wanted->form == PLAIN ? FI_WRITE : FI_READ;
+    uint64_t direction = wanted->form == GNIP_AMO_PLAIN ? FI_WRITE : FI_READ;
     int rc = gnip_ep_may(ep, FI_ATOMIC | direction);
 
     if (gnip_unlikely(rc != 0))
         return rc;
     if (wanted->remote % wanted->width != 0)
         return -FI_EINVAL;
-    if (wanted->form != PLAIN &&
+    if (wanted->form != GNIP_AMO_PLAIN &&
         (wanted->result == NULL || (uintptr_t)wanted->result % wanted->width != 0))
         return -FI_EINVAL;
     if (gnip_unlikely(wanted->flags & FI_TRIGGER)) {
@@ -351,7 +222,7 @@ static int prepare(struct atomic *wanted, enum fi_datatype datatype, enum fi_op 
 {
     uint64_t operand = ~0ull, compared;
 
-    wanted->command = find(wanted->form, datatype, op, &wanted->width);
+    wanted->command = gnip_amo_command(wanted->form, datatype, op, &wanted->width);
     if (wanted->command == 0 || count != 1)
         return -FI_EOPNOTSUPP;
     if (op != FI_ATOMIC_READ) {
@@ -360,7 +231,7 @@ static int prepare(struct atomic *wanted, enum fi_datatype datatype, enum fi_op 
         operand = load(buf, wanted->width);
     }
     wanted->operand[0] = operand;
-    if (wanted->form != COMPARING)
+    if (wanted->form != GNIP_AMO_COMPARING)
         return 0;
     if (compare == NULL)
         return -FI_EINVAL;
@@ -386,8 +257,9 @@ static ssize_t amo_write(struct fid_ep *fid, const void *buf, size_t count, void
                          fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                          enum fi_datatype datatype, enum fi_op op, void *context)
 {
+    PORT_CALL("fi_atomic");
     struct gnip_ep *ep = gnip_ep_of(fid);
-    struct atomic wanted = {.form = PLAIN,
+    struct atomic wanted = {.form = GNIP_AMO_PLAIN,
                             .peer = dest_addr,
                             .remote = addr,
                             .key = key,
@@ -402,6 +274,7 @@ static ssize_t amo_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **d
                           fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                           enum fi_datatype datatype, enum fi_op op, void *context)
 {
+    PORT_CALL("fi_atomicv");
     if (iov == NULL || count != 1)
         return -FI_EINVAL;
     return amo_write(fid, iov->addr, iov->count, NULL, dest_addr, addr, key, datatype, op, context);
@@ -410,14 +283,15 @@ static ssize_t amo_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **d
 static ssize_t amo_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
                           uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
+    PORT_CALL("fi_inject_atomic");
     struct atomic wanted = {
-        .form = PLAIN, .peer = dest_addr, .remote = addr, .key = key, .flags = FI_INJECT};
+        .form = GNIP_AMO_PLAIN, .peer = dest_addr, .remote = addr, .key = key, .flags = FI_INJECT};
     int rc = prepare(&wanted, datatype, op, count, buf, NULL);
 
     return rc != 0 ? rc : start(gnip_ep_of(fid), &wanted);
 }
 
-static ssize_t fetch(struct fid_ep *fid, enum form form, const void *buf, size_t count,
+static ssize_t fetch(struct fid_ep *fid, enum gnip_amo_form form, const void *buf, size_t count,
                      const void *compare, void *result, void *result_desc, fi_addr_t dest_addr,
                      uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op,
                      void *context)
@@ -440,8 +314,9 @@ static ssize_t amo_readwrite(struct fid_ep *fid, const void *buf, size_t count, 
                              void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
                              uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
-    return fetch(fid, FETCHING, buf, count, NULL, result, result_desc, dest_addr, addr, key,
-                 datatype, op, context);
+    PORT_CALL("fi_fetch_atomic");
+    return fetch(fid, GNIP_AMO_FETCHING, buf, count, NULL, result, result_desc, dest_addr, addr,
+                 key, datatype, op, context);
 }
 
 static void *first_desc(void **desc)
@@ -454,6 +329,7 @@ static ssize_t amo_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void
                               size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                               enum fi_datatype datatype, enum fi_op op, void *context)
 {
+    PORT_CALL("fi_fetch_atomicv");
     bool reads = op == FI_ATOMIC_READ;
 
     if (resultv == NULL || result_count != 1 || (!reads && (iov == NULL || count != 1)))
@@ -468,8 +344,9 @@ static ssize_t amo_compwrite(struct fid_ep *fid, const void *buf, size_t count, 
                              void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                              enum fi_datatype datatype, enum fi_op op, void *context)
 {
-    return fetch(fid, COMPARING, buf, count, compare, result, result_desc, dest_addr, addr, key,
-                 datatype, op, context);
+    PORT_CALL("fi_compare_atomic");
+    return fetch(fid, GNIP_AMO_COMPARING, buf, count, compare, result, result_desc, dest_addr, addr,
+                 key, datatype, op, context);
 }
 
 static ssize_t amo_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -478,6 +355,7 @@ static ssize_t amo_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void
                               size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                               enum fi_datatype datatype, enum fi_op op, void *context)
 {
+    PORT_CALL("fi_compare_atomicv");
     if (iov == NULL || count != 1 || comparev == NULL || compare_count != 1 || resultv == NULL ||
         result_count != 1)
         return -FI_EINVAL;
@@ -489,9 +367,9 @@ static ssize_t amo_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void
 static int from_message(struct gnip_ep *ep, struct atomic *wanted, const struct fi_msg_atomic *msg,
                         const struct fi_ioc *compare, uint64_t flags)
 {
-    bool reads = msg != NULL && wanted->form == FETCHING && msg->op == FI_ATOMIC_READ;
+    bool reads = msg != NULL && wanted->form == GNIP_AMO_FETCHING && msg->op == FI_ATOMIC_READ;
 
-    if (flags & ~(wanted->form == PLAIN ? PLAIN_FLAGS : FETCH_FLAGS))
+    if (flags & ~(wanted->form == GNIP_AMO_PLAIN ? PLAIN_FLAGS : FETCH_FLAGS))
         return -FI_EINVAL;
     if (msg == NULL || msg->rma_iov == NULL || msg->rma_iov_count != 1 ||
         (!reads && (msg->msg_iov == NULL || msg->iov_count != 1)))
@@ -508,8 +386,9 @@ static int from_message(struct gnip_ep *ep, struct atomic *wanted, const struct 
 
 static ssize_t amo_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
+    PORT_CALL("fi_atomicmsg");
     struct gnip_ep *ep = gnip_ep_of(fid);
-    struct atomic wanted = {.form = PLAIN};
+    struct atomic wanted = {.form = GNIP_AMO_PLAIN};
     int rc = from_message(ep, &wanted, msg, NULL, flags);
 
     return rc != 0 ? rc : start(ep, &wanted);
@@ -519,8 +398,9 @@ static ssize_t amo_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *
                                 struct fi_ioc *resultv, void **result_desc, size_t result_count,
                                 uint64_t flags)
 {
+    PORT_CALL("fi_fetch_atomicmsg");
     struct gnip_ep *ep = gnip_ep_of(fid);
-    struct atomic wanted = {.form = FETCHING};
+    struct atomic wanted = {.form = GNIP_AMO_FETCHING};
     int rc;
 
     if (resultv == NULL || result_count != 1)
@@ -536,8 +416,9 @@ static ssize_t amo_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *
                                 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
                                 size_t result_count, uint64_t flags)
 {
+    PORT_CALL("fi_compare_atomicmsg");
     struct gnip_ep *ep = gnip_ep_of(fid);
-    struct atomic wanted = {.form = COMPARING};
+    struct atomic wanted = {.form = GNIP_AMO_COMPARING};
     int rc;
 
     if (comparev == NULL || compare_count != 1 || resultv == NULL || result_count != 1)
@@ -560,9 +441,9 @@ const struct fi_ops_atomic gnip_atomic_ops = {
     .compwrite = amo_compwrite,
     .compwritev = amo_compwritev,
     .compwritemsg = amo_compwritemsg,
-    .writevalid = plain_valid,
-    .readwritevalid = fetching_valid,
-    .compwritevalid = comparing_valid,
+    .writevalid = gnip_amo_plain_valid,
+    .readwritevalid = gnip_amo_fetching_valid,
+    .compwritevalid = gnip_amo_comparing_valid,
 };
 
 /* ---- atomics without a name in libfabric ----------------------------------------------------- */
@@ -581,13 +462,13 @@ ssize_t gnip_native_amo(struct fid_ep *fid, const void *buf, size_t count, void 
                             .key = key,
                             .flags = default_flags(ep, FETCH_FLAGS),
                             .context = context};
-    enum operand operand = INTEGER;
+    enum gnip_amo_operand operand = GNIP_AMO_INTEGER;
 
     if (req_type < GNIX_NAMO_AX || req_type > GNIX_NAMO_FAX_S || buf == NULL || count != 1)
         return -FI_EINVAL;
-    wanted.form = req_type >= GNIX_NAMO_FAX ? FETCHING : PLAIN;
+    wanted.form = req_type >= GNIX_NAMO_FAX ? GNIP_AMO_FETCHING : GNIP_AMO_PLAIN;
     wanted.width = req_type == GNIX_NAMO_AX_S || req_type == GNIX_NAMO_FAX_S ? 4 : 8;
-    if (width_of(datatype, &operand) != wanted.width)
+    if (gnip_amo_width(datatype, &operand) != wanted.width)
         return -FI_EINVAL;
     wanted.command = commands[req_type - GNIX_NAMO_AX];
     memcpy(wanted.operand, buf, sizeof(wanted.operand));

@@ -5,14 +5,14 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
+#include "port/list.h"
 
 #define DEVICE 0
 
 /* ctx->lock is held. */
 static struct gnip_auth *known(struct gnip_ctx *ctx, uint32_t cookie)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = ctx->auths.next; link != &ctx->auths; link = link->next) {
         struct gnip_auth *auth = gnip_container(link, struct gnip_auth, link);
@@ -38,8 +38,8 @@ static int add(struct gnip_ctx *ctx, uint32_t cookie, struct gnip_auth **found)
     auth->ptag = ptag;
     auth->user_limit = ctx->user_key_limit;
     auth->prov_limit = ctx->prov_key_limit;
-    gnip_list_init(&auth->nics);
-    gnip_list_append(&ctx->auths, &auth->link);
+    port_list_init(&auth->nics);
+    port_list_append(&ctx->auths, &auth->link);
     *found = auth;
     return 0;
 }
@@ -54,7 +54,7 @@ int gnip_auth_find(struct gnip_ctx *ctx, const uint8_t *key, size_t key_bytes,
         if (key_bytes != 0)
             return -FI_EINVAL;
         port_mutex_lock(&ctx->lock);
-        *auth = gnip_list_empty(&ctx->auths)
+        *auth = port_list_empty(&ctx->auths)
                     ? NULL
                     : gnip_container(ctx->auths.next, struct gnip_auth, link);
         port_mutex_unlock(&ctx->lock);

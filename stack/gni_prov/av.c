@@ -382,6 +382,7 @@ static int result(const struct outcome *outcome, uint64_t flags)
 static int insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t *addresses,
                   uint64_t flags, void *context)
 {
+    PORT_CALL("fi_av_insert");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
     size_t stride = gnip_name_bytes(av->addr_format), i;
     int rc = may_insert(av, addresses, flags, context);
@@ -426,6 +427,7 @@ static bool count_up(char *to, size_t room, const char *text, size_t step)
 static int insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
                      size_t services, fi_addr_t *addresses, uint64_t flags, void *context)
 {
+    PORT_CALL("fi_av_insertsym");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
     int rc = may_insert(av, addresses, flags, context);
     struct outcome outcome = {0, 0};
@@ -450,6 +452,7 @@ static int insertsym(struct fid_av *fid, const char *node, size_t nodes, const c
 static int insertsvc(struct fid_av *fid, const char *node, const char *service,
                      fi_addr_t *addresses, uint64_t flags, void *context)
 {
+    PORT_CALL("fi_av_insertsvc");
     return insertsym(fid, node, 1, service, 1, addresses, flags, context);
 }
 
@@ -478,6 +481,7 @@ static int remove_one(struct gnip_av *av, fi_addr_t address)
 
 static int remove_all(struct fid_av *fid, fi_addr_t *addresses, size_t count, uint64_t flags)
 {
+    PORT_CALL("fi_av_remove");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
     int rc = 0, one;
     size_t i;
@@ -495,6 +499,7 @@ static int remove_all(struct fid_av *fid, fi_addr_t *addresses, size_t count, ui
 
 static int lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *bytes)
 {
+    PORT_CALL("fi_av_lookup");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
     struct gnip_name found;
     uint32_t context, place;
@@ -513,6 +518,7 @@ static int lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *byt
 
 static const char *straddr(struct fid_av *fid, const void *name, char *buffer, size_t *bytes)
 {
+    PORT_CALL("fi_av_straddr");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
     struct gnip_name read;
 
@@ -527,14 +533,9 @@ static const char *straddr(struct fid_av *fid, const void *name, char *buffer, s
     return gnip_name_print(&read, buffer, bytes);
 }
 
-static int av_set(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
-                  void *context)
-{
-    return -FI_ENOSYS;
-}
-
 static int close_av(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
 
     if (gnip_busy(&av->refs))
@@ -563,12 +564,13 @@ static const struct fi_ops_av av_ops = {
     .remove = remove_all,
     .lookup = lookup,
     .straddr = straddr,
-    .av_set = av_set,
+    .av_set = gnip_no_av_set,
 };
 
 int gnip_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **av_fid,
                  void *context)
 {
+    PORT_CALL("fi_av_open");
     struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
     struct gnip_av *av;
 

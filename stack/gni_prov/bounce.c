@@ -7,7 +7,7 @@
 #include "bounce.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "mr.h"
 #include <stdlib.h>
 

@@ -11,12 +11,12 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "msg_ep.h"
 #include "name.h"
 #include "nic.h"
 #include "proto.h"
+#include "port/list.h"
 
 #define BUCKETS 16u /* initial number; a power of two */
 #define WAKE_AGAIN_NS 1000000u
@@ -101,14 +101,14 @@ void gnip_cm_nic_put_ep(struct gnip_cm_nic *cm_nic, struct gnip_ep *ep)
 static void append(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
 {
     gnip_assert_held(&cm_nic->lock);
-    gnip_list_append(&cm_nic->work, &work->link);
+    port_list_append(&cm_nic->work, &work->link);
     work->queued = true;
     __atomic_store_n(&cm_nic->work_count, cm_nic->work_count + 1, __ATOMIC_RELAXED);
 }
 
 static void unlink_work(struct gnip_cm_nic *cm_nic, struct gnip_work *work)
 {
-    gnip_list_remove(&work->link);
+    port_list_remove(&work->link);
     work->queued = false;
     __atomic_store_n(&cm_nic->work_count, cm_nic->work_count - 1, __ATOMIC_RELAXED);
 }
@@ -149,7 +149,7 @@ static struct gnip_work *next_work(struct gnip_cm_nic *cm_nic)
     struct gnip_work *work = NULL;
 
     gnip_lock(&cm_nic->lock);
-    if (!gnip_list_empty(&cm_nic->work)) {
+    if (!port_list_empty(&cm_nic->work)) {
         work = gnip_container(cm_nic->work.next, struct gnip_work, link);
         unlink_work(cm_nic, work);
         work->running = true;
@@ -292,7 +292,7 @@ static int wait_limit(struct gnip_cm_nic *cm_nic, int idle_limit)
     int limit = idle_limit;
 
     gnip_lock(&cm_nic->lock);
-    if (cm_nic->work_count != 0 || !gnip_list_empty(&cm_nic->free_wildcard))
+    if (cm_nic->work_count != 0 || !port_list_empty(&cm_nic->free_wildcard))
         limit = (int)cm_nic->nic->params.dgram_timeout;
     if (cm_nic->work_added)
         limit = 0;
@@ -389,12 +389,12 @@ int gnip_cm_nic_enable(struct gnip_cm_nic *cm_nic)
 
 static void destroy(struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     if (cm_nic->nic != NULL) {
         gnip_datagrams_close(cm_nic);
         gnip_msg_cm_free(cm_nic);
-        while ((link = gnip_list_pop(&cm_nic->work)) != NULL) {
+        while ((link = port_list_pop(&cm_nic->work)) != NULL) {
             struct gnip_work *work = gnip_container(link, struct gnip_work, link);
 
             work->queued = false;
@@ -424,7 +424,7 @@ int gnip_cm_nic_open(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gn
     cm_nic->datagram_timeout = fabric->datagram_timeout;
     gnip_lock_init(&cm_nic->lock, domain != NULL && gnip_single(domain));
     gnip_gate_init(&cm_nic->gate, false);
-    gnip_list_init(&cm_nic->work);
+    port_list_init(&cm_nic->work);
     cm_nic->ep_buckets = BUCKETS;
     cm_nic->eps = calloc(BUCKETS, sizeof(*cm_nic->eps));
     rc = cm_nic->eps == NULL
@@ -449,7 +449,7 @@ int gnip_cm_nic_open(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gn
     };
     if (domain != NULL) {
         port_mutex_lock(&ctx->lock);
-        gnip_list_append(&domain->cm_nics, &cm_nic->domain_link);
+        port_list_append(&domain->cm_nics, &cm_nic->domain_link);
         port_mutex_unlock(&ctx->lock);
     }
     *made = cm_nic;
@@ -460,7 +460,7 @@ void gnip_cm_nic_close(struct gnip_cm_nic *cm_nic)
 {
     if (cm_nic->domain != NULL) {
         port_mutex_lock(&cm_nic->ctx->lock);
-        gnip_list_remove(&cm_nic->domain_link);
+        port_list_remove(&cm_nic->domain_link);
         port_mutex_unlock(&cm_nic->ctx->lock);
     }
     gnip_msg_cm_close(cm_nic);

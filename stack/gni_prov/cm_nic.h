@@ -3,15 +3,15 @@
 #ifndef GNIP_CM_NIC_H
 #define GNIP_CM_NIC_H
 
-#include "list.h"
 #include "lock.h"
 #include "name.h"
+#include "port/list.h"
 
 struct gnip_datagram;
 
 /* A job of the cm_nic that is tried until it is done. */
 struct gnip_work {
-    struct gnip_link link;
+    struct port_link link;
     /* 0: done; -FI_EAGAIN: to be tried again later; else a final error. No lock is held. */
     int (*run)(struct gnip_work *work);
     /* called after the last run, and may free it; NULL: nothing is called */
@@ -24,7 +24,7 @@ struct gnip_work {
 #define GNIP_CM_WORK 1024
 
 struct gnip_cm_nic {
-    struct gnip_link domain_link; /* domain->cm_nics */
+    struct port_link domain_link; /* domain->cm_nics */
     struct gnip_ctx *ctx;
     struct gnip_domain *domain; /* NULL: of a passive endpoint */
     struct gnip_nic *nic;
@@ -33,13 +33,13 @@ struct gnip_cm_nic {
     uint32_t refs; /* endpoints; under the domain's lock */
     struct gnip_name name;
     struct gnip_lock lock; /* protects what follows */
-    struct gnip_link work; /* gnip_work.link */
+    struct port_link work; /* gnip_work.link */
     uint32_t work_count;
     struct gnip_ep **eps; /* hash of endpoints by cdm_id, chained by gnip_ep.cm_next */
     uint32_t ep_buckets, ep_count;
     struct gnip_msg_cm *msg; /* connections of MSG endpoints (msg_cm.c); NULL: none so far */
-    struct gnip_link free_bound, free_wildcard; /* gnip_datagram.link */
-    struct gnip_link failed; /* to be posted again */
+    struct port_link free_bound, free_wildcard; /* gnip_datagram.link */
+    struct port_link failed; /* to be posted again */
     struct gnip_datagram **datagrams; /* by id; made when first needed */
     uint32_t bound_count, wildcard_count; /* how many there may be */
     uint32_t bound_made, wildcard_made, datagrams_active;

@@ -58,6 +58,7 @@ static void changed(struct gnip_cntr *cntr)
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
+    PORT_CALL("fi_cntr_add");
     struct gnip_cntr *cntr = cntr_of(fid);
 
     gnip_lock(&cntr->lock);
@@ -69,6 +70,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
+    PORT_CALL("fi_cntr_set");
     struct gnip_cntr *cntr = cntr_of(fid);
 
     gnip_lock(&cntr->lock);
@@ -85,6 +87,7 @@ static bool errors_settable(const struct gnip_cntr *cntr)
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
+    PORT_CALL("fi_cntr_adderr");
     struct gnip_cntr *cntr = cntr_of(fid);
 
     if (!errors_settable(cntr))
@@ -95,6 +98,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
+    PORT_CALL("fi_cntr_seterr");
     struct gnip_cntr *cntr = cntr_of(fid);
 
     if (!errors_settable(cntr))
@@ -122,6 +126,7 @@ static void progress_and_register(struct gnip_cntr *cntr, uint32_t *polls)
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
+    PORT_CALL("fi_cntr_read");
     struct gnip_cntr *cntr = cntr_of(fid);
     uint32_t polls = 0;
     uint64_t value;
@@ -137,12 +142,14 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
+    PORT_CALL("fi_cntr_readerr");
     struct gnip_cntr *cntr = cntr_of(fid);
     uint32_t polls = 0;
     uint64_t errors;
     bool new_error;
 
     progress_and_register(cntr, &polls);
+    port_poll_mark(~cntr->wait.id); /* not like a read of the value */
     gnip_lock(&cntr->lock);
     errors = cntr->errors;
     new_error = errors != cntr->errors_seen;
@@ -178,6 +185,7 @@ static bool wait_ready(void *argument, uint32_t *polls)
 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
+    PORT_CALL("fi_cntr_wait");
     struct wait wait = {cntr_of(fid), threshold, -FI_ETIMEDOUT};
     uint32_t polls = 0;
     int rc;
@@ -194,6 +202,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 static int cntr_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_cntr *cntr = gnip_container(fid, struct gnip_cntr, fid.fid);
 
     if (gnip_busy(&cntr->refs) || has_triggers(cntr))
@@ -208,6 +217,7 @@ static int cntr_close(struct fid *fid)
 
 static int cntr_control(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_cntr *cntr = gnip_container(fid, struct gnip_cntr, fid.fid);
 
     switch (command) {
@@ -256,6 +266,7 @@ static bool offered(const struct gnip_domain *domain, const struct fi_cntr_attr 
 int gnip_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, struct fid_cntr **fid,
                    void *context)
 {
+    PORT_CALL("fi_cntr_open");
     struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
     struct gnip_cntr *cntr;
     int rc;

@@ -3,7 +3,7 @@
 #ifndef GNIP_CNTR_H
 #define GNIP_CNTR_H
 
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "progress.h"
 #include "waitable.h"

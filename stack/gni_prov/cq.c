@@ -11,6 +11,7 @@
 
 #include "cq_internal.h"
 #include "domain.h"
+#include "findings.h"
 #include "gnip.h"
 #include "lock.h"
 #include "nic.h"
@@ -241,8 +242,10 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
      */
     if (count == 0 || gnip_cq_pending(cq) == 0 || reads_of(cq) % PROGRESS_EVERY == 0)
         *polls += gnip_progress_list_run(&cq->progress);
-    if (count == 0)
+    if (count == 0) {
+        port_poll_mark(~cq->wait.id);
         return 0;
+    }
     if (gnip_cq_pending(cq) != 0 || sleeps || cq->wait.event >= 0)
         result = read_entries(cq, buffer, count, sources);
     gnip_cq_may_schedule_waiting(cq);
@@ -253,6 +256,7 @@ static ssize_t read_once(struct gnip_cq *cq, void *buffer, size_t count, fi_addr
     return result;
 }
 
+/* A read that finds nothing is the commonest call of all, so the port does not learn of it. */
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources)
 {
     uint32_t polls = 0;
@@ -290,6 +294,7 @@ static bool sread_ready(void *argument, uint32_t *polls)
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources,
                             const void *cond, int timeout)
 {
+    PORT_CALL("fi_cq_sreadfrom");
     struct sread read = {gnip_cq_of(fid), buffer, count, sources, -FI_EAGAIN};
     uint32_t polls = 0;
 
@@ -307,11 +312,13 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buffer, size_t count, fi_a
 static ssize_t cq_sread(struct fid_cq *fid, void *buffer, size_t count, const void *cond,
                         int timeout)
 {
+    PORT_CALL("fi_cq_sread");
     return cq_sreadfrom(fid, buffer, count, NULL, cond, timeout);
 }
 
 static int cq_signal(struct fid_cq *fid)
 {
+    PORT_CALL("fi_cq_signal");
     struct gnip_cq *cq = gnip_cq_of(fid);
 
     if (cq->wait_obj == FI_WAIT_NONE)
@@ -323,6 +330,7 @@ static int cq_signal(struct fid_cq *fid)
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *error_data,
                                char *buffer, size_t bytes)
 {
+    PORT_CALL("fi_cq_strerror");
     return gnip_strerror_copy(prov_errno, buffer, bytes);
 }
 
@@ -330,6 +338,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 static int cq_control(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_cq *cq = gnip_container(fid, struct gnip_cq, fid.fid);
 
     return gnip_waitable_control(&cq->wait, cq->wait_obj, command, argument);
@@ -337,11 +346,17 @@ static int cq_control(struct fid *fid, int command, void *argument)
 
 static int cq_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_cq *cq = gnip_container(fid, struct gnip_cq, fid.fid);
     struct gnip_cq_data *data;
 
     if (gnip_busy(&cq->refs))
         return -FI_EBUSY;
+    if (gnip_unlikely(cq->checks))
+        gnip_findings_cq_closes(cq);
+    port_mutex_lock(&cq->domain->lock);
+    port_list_remove(&cq->domain_link);
+    port_mutex_unlock(&cq->domain->lock);
     gnip_waitable_close(&cq->wait, cq->wait_set, fid);
     gnip_progress_list_fini(&cq->progress);
     gnip_lock_fini(&cq->lock);
@@ -395,6 +410,7 @@ static int cq_init(struct gnip_cq *cq, const struct fi_cq_attr *attr)
 int gnip_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **result,
                  void *context)
 {
+    PORT_CALL("fi_cq_open");
     struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid);
     struct gnip_cq *cq;
     int rc;
@@ -417,6 +433,11 @@ int gnip_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
         free(cq);
         return rc;
     }
+    cq->checks = port_checks();
+    port_mutex_lock(&domain->lock);
+    cq->number = domain->cqs_opened++;
+    port_list_append(&domain->cqs, &cq->domain_link);
+    port_mutex_unlock(&domain->lock);
     gnip_ref(&domain->refs);
     *result = &cq->fid;
     return 0;

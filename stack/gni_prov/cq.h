@@ -3,6 +3,7 @@
 #ifndef GNIP_CQ_H
 #define GNIP_CQ_H
 
+#include "port/list.h"
 #include "lock.h"
 #include "progress.h"
 #include "waitable.h"
@@ -21,6 +22,9 @@ struct gnip_cq {
     struct gnip_progress_list progress;
     uint32_t reserved, capacity; /* entries promised or unread, and their limit */
     uint32_t reads; /* calls that found entries at once */
+    uint32_t number; /* in its domain, from 0, for findings */
+    bool checks; /* the application is watched for mistakes: findings.h */
+    struct port_link domain_link; /* domain->cqs */
     struct gnip_lock lock; /* protects what follows */
     struct gnip_cq_slot *slots; /* ring */
     uint32_t room; /* of the ring: 0, or a power of two not below `reserved` */

@@ -12,6 +12,7 @@
 
 #include "cq_internal.h"
 #include "domain.h"
+#include "error_data.h"
 #include "gnip.h"
 #include "lock.h"
 #include "progress.h"
@@ -186,26 +187,24 @@ static void read_error(struct gnip_cq *cq, struct gnip_cq_slot *slot, struct fi_
 
 ssize_t gnip_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, uint64_t flags)
 {
+    PORT_CALL("fi_cq_readerr");
     struct gnip_cq *cq = gnip_cq_of(fid);
-    bool own = FI_VERSION_LT(cq->domain->api_version, FI_VERSION(1, 5));
+    bool sized = gnip_error_data_sized(cq->domain->api_version);
+    struct gnip_error_data data;
     struct gnip_cq_slot *slot;
     struct fi_cq_err_entry entry;
     ssize_t result;
     uint32_t bytes;
-    void *data;
-    size_t room;
 
-    if (buffer == NULL)
-        return -FI_EINVAL;
-    data = buffer->err_data;
-    room = own ? 0 : buffer->err_data_size;
-    if (room > 0 && data == NULL)
+    if (buffer == NULL ||
+        !gnip_error_data_begin(&data, buffer->err_data, &buffer->err_data_size, sized))
         return -FI_EINVAL;
     gnip_progress_list_run(&cq->progress);
     gnip_lock(&cq->lock);
     if (cq->errors == 0) {
         result = gnip_unlikely(cq->counted_errors > 0) ? gnip_cq_read_counted(cq) : -FI_EAGAIN;
         gnip_unlock(&cq->lock);
+        port_poll_mark(~cq->wait.id); /* not like a read of an entry */
         if (gnip_cq_pending(cq) == 0 && result == -FI_EAGAIN)
             gnip_waitable_idle(&cq->wait);
         return result;
@@ -217,20 +216,11 @@ ssize_t gnip_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buffer, uint
         return result;
     }
     read_error(cq, slot, &entry, &bytes);
-    if (room == 0) { /* the provider's memory, valid until the next error is read */
-        entry.err_data = bytes > 0 ? cq->error_data : NULL;
-        entry.err_data_size = 0;
-    } else {
-        entry.err_data = data;
-        entry.err_data_size = bytes < room ? bytes : room;
-        memcpy(data, cq->error_data, entry.err_data_size);
-    }
+    entry.err_data_size = 0;
+    gnip_error_data_end(&data, cq->error_data, bytes, &entry.err_data, &entry.err_data_size);
     gnip_unlock(&cq->lock);
     gnip_cq_may_schedule_waiting(cq);
     port_idle_break();
-    if (own) /* before API 1.5 the entry ends before err_data_size */
-        memcpy(buffer, &entry, offsetof(struct fi_cq_err_entry, err_data_size));
-    else
-        *buffer = entry;
+    memcpy(buffer, &entry, sized ? sizeof(entry) : offsetof(struct fi_cq_err_entry, err_data_size));
     return 1;
 }

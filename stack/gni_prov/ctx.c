@@ -8,8 +8,10 @@
 
 #include "ctx.h"
 #include "gnip.h"
-#include "list.h"
+#include "params.h"
+#include "findings.h"
 #include "waitable.h"
+#include "port/list.h"
 
 #define DEVICE 0
 #define CDM_IDS (1u << 24)
@@ -96,7 +98,7 @@ static uint32_t nics_allowed(const struct gnip_place *place, uint64_t fma, uint6
     uint32_t wanted;
     uint64_t nics = NICS_UNKNOWN;
 
-    if (element(port_getenv("GNIX_MAX_NICS"), 0, &wanted) && wanted > 0)
+    if (gnip_params_max_nics(&wanted))
         return wanted;
     if (fma != 0 && cqs != 0) {
         nics = cqs / CQS_PER_NIC < fma ? cqs / CQS_PER_NIC : fma;
@@ -164,9 +166,9 @@ static void slot_unlock(void **slot, struct gnip_ctx *ctx)
 
 static void free_ctx(struct gnip_ctx *ctx)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
-    while ((link = gnip_list_pop(&ctx->auths)) != NULL) {
+    while ((link = port_list_pop(&ctx->auths)) != NULL) {
         struct gnip_auth *auth = gnip_container(link, struct gnip_auth, link);
 
         free(auth->used);
@@ -190,8 +192,8 @@ static bool add_auths(struct gnip_ctx *ctx)
         auth->cookie = cookie;
         auth->user_limit = ctx->user_key_limit;
         auth->prov_limit = ctx->prov_key_limit;
-        gnip_list_init(&auth->nics);
-        gnip_list_append(&ctx->auths, &auth->link);
+        port_list_init(&auth->nics);
+        port_list_append(&ctx->auths, &auth->link);
     }
     return true;
 }
@@ -230,8 +232,8 @@ static struct gnip_ctx *new_ctx(void)
     if (ctx == NULL)
         return NULL;
     port_mutex_init(&ctx->lock);
-    gnip_list_init(&ctx->auths);
-    gnip_list_init(&ctx->domains);
+    port_list_init(&ctx->auths);
+    port_list_init(&ctx->domains);
     ctx->node_rank = place.node_rank;
     ctx->node_processes = place.node_processes;
     ctx->nics_per_ptag = place.nics;
@@ -245,6 +247,8 @@ static struct gnip_ctx *new_ctx(void)
         return NULL;
     }
     gnip_ctx_incarnate(ctx);
+    if (port_checks())
+        port_at_end(gnip_findings_process_ends);
     return ctx;
 }
 

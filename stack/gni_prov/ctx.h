@@ -4,11 +4,11 @@
 #define GNIP_CTX_H
 
 #include "gnip.h"
-#include "list.h"
+#include "port/list.h"
 
 /* Credentials, and the state of their keys (auth.c). */
 struct gnip_auth {
-    struct gnip_link link; /* gnip_ctx.auths */
+    struct port_link link; /* gnip_ctx.auths */
     uint32_t cookie;
     uint8_t ptag;
     bool enabled; /* in use: its limits cannot change */
@@ -18,7 +18,7 @@ struct gnip_auth {
     /* of the user's keys: the number and the first one of this process */
     uint32_t partition, offset;
     uint64_t *used; /* bitmap of keys; NULL: not allocated yet */
-    struct gnip_link nics; /* gnip_nic.auth_link */
+    struct port_link nics; /* gnip_nic.auth_link */
     uint32_t nic_count;
 };
 
@@ -35,7 +35,7 @@ struct gnip_counts {
 struct gnip_ctx {
     struct port_mutex lock; /* protects everything here */
     uint32_t refs; /* fabrics */
-    struct gnip_link auths; /* the first one is the default */
+    struct port_link auths; /* the first one is the default */
     /* range of ids, below 2^24, and the offset of the next one */
     uint32_t cdm_first, cdm_count, cdm_next;
     uint32_t incarnation;
@@ -43,7 +43,7 @@ struct gnip_ctx {
     uint32_t nics_per_ptag;
     uint32_t wait_sleep, user_key_limit, prov_key_limit, shared_memory_timeout; /* "fab ops 1" */
     struct gnip_counts counts;
-    struct gnip_link domains; /* gnip_domain.ctx_link */
+    struct port_link domains; /* gnip_domain.ctx_link */
     bool suspended; /* all domains and NICs are suspended */
 };
 /*

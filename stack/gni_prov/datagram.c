@@ -12,11 +12,11 @@
 #include "datagram.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "nic.h"
 #include "proto.h"
 #include "req.h"
+#include "port/list.h"
 
 #define TRIES 10
 #define AT_ONCE 64u /* datagrams that one poll collects */
@@ -24,7 +24,7 @@
 #define CANCEL_NS 1000000ull
 
 struct gnip_datagram {
-    struct gnip_link link; /* in the list of free or of failed ones */
+    struct port_link link; /* in the list of free or of failed ones */
     gni_ep_handle_t ep; /* NULL: not created so far */
     uint32_t id; /* counted from 1 */
     bool wildcard, active, bound;
@@ -93,11 +93,11 @@ static struct gnip_datagram *make(struct gnip_cm_nic *cm_nic, uint32_t id, bool 
 
 static struct gnip_datagram *get(struct gnip_cm_nic *cm_nic, bool wildcard)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     struct gnip_datagram *datagram = NULL;
 
     gnip_lock(&cm_nic->lock);
-    link = gnip_list_pop(wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound);
+    link = port_list_pop(wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound);
     if (link != NULL)
         datagram = gnip_container(link, struct gnip_datagram, link);
     else if (wildcard && cm_nic->wildcard_made < cm_nic->wildcard_count)
@@ -119,7 +119,7 @@ static void put(struct gnip_cm_nic *cm_nic, struct gnip_datagram *datagram)
     datagram->active = false;
     cm_nic->datagrams_active -= !datagram->wildcard;
     if (datagram->id != WAKE_ID)
-        gnip_list_append(datagram->wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound,
+        port_list_append(datagram->wildcard ? &cm_nic->free_wildcard : &cm_nic->free_bound,
                          &datagram->link);
     gnip_unlock(&cm_nic->lock);
 }
@@ -206,7 +206,7 @@ bool gnip_datagram_may_post(struct gnip_cm_nic *cm_nic)
     bool may;
 
     gnip_lock(&cm_nic->lock);
-    may = !gnip_list_empty(&cm_nic->free_bound) || cm_nic->bound_made < cm_nic->bound_count;
+    may = !port_list_empty(&cm_nic->free_bound) || cm_nic->bound_made < cm_nic->bound_count;
     gnip_unlock(&cm_nic->lock);
     return may;
 }
@@ -298,7 +298,7 @@ static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram
 
     if (rc == -FI_EAGAIN) {
         gnip_lock(&cm_nic->lock);
-        gnip_list_append(&cm_nic->failed, &datagram->link);
+        port_list_append(&cm_nic->failed, &datagram->link);
         gnip_unlock(&cm_nic->lock);
     } else if (rc != 0) {
         abandon(cm_nic, datagram, -rc);
@@ -308,7 +308,7 @@ static gnip_cold void try_again(struct gnip_cm_nic *cm_nic, struct gnip_datagram
 /* The datagrams that failed and could not be posted again at once. False: there is none. */
 static bool retry_failed(struct gnip_cm_nic *cm_nic)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     uint32_t count = 0;
 
     if (gnip_likely(__atomic_load_n(&cm_nic->failed.next, __ATOMIC_RELAXED) == &cm_nic->failed))
@@ -319,7 +319,7 @@ static bool retry_failed(struct gnip_cm_nic *cm_nic)
     gnip_unlock(&cm_nic->lock);
     while (count-- > 0) {
         gnip_lock(&cm_nic->lock);
-        link = gnip_list_pop(&cm_nic->failed);
+        link = port_list_pop(&cm_nic->failed);
         gnip_unlock(&cm_nic->lock);
         if (link == NULL)
             break;
@@ -436,9 +436,9 @@ uint32_t gnip_datagram_poll(struct gnip_cm_nic *cm_nic, bool block, int millisec
 
 int gnip_datagrams_open(struct gnip_cm_nic *cm_nic, uint32_t bound, uint32_t wildcard)
 {
-    gnip_list_init(&cm_nic->free_bound);
-    gnip_list_init(&cm_nic->free_wildcard);
-    gnip_list_init(&cm_nic->failed);
+    port_list_init(&cm_nic->free_bound);
+    port_list_init(&cm_nic->free_wildcard);
+    port_list_init(&cm_nic->failed);
     cm_nic->bound_count = bound;
     cm_nic->wildcard_count = wildcard;
     cm_nic->datagrams = calloc(WAKE_ID + bound + wildcard, sizeof(struct gnip_datagram *));
@@ -458,7 +458,7 @@ static void cancel(struct gnip_cm_nic *cm_nic, bool wildcards)
     for (i = 0; i < count; i++) {
         datagram = cm_nic->datagrams[i];
         if (datagram == NULL || !datagram->active || datagram->wildcard != wildcards ||
-            gnip_linked(&datagram->link) || datagram->ep == NULL)
+            port_linked(&datagram->link) || datagram->ep == NULL)
             continue;
         gnip_lock(&cm_nic->nic->lock);
         GNI_EpPostDataCancelById(datagram->ep, datagram->id);

@@ -11,24 +11,25 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
 #include "mr.h"
 #include "nic.h"
 #include "nosys.h"
 #include "onesided.h"
 #include "sep.h"
 #include "wait.h"
+#include "port/list.h"
 
 #define MR_ALL (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 static int close_domain(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid.fid);
 
     if (gnip_busy(&domain->refs))
         return -FI_EBUSY;
     port_mutex_lock(&domain->ctx->lock);
-    gnip_list_remove(&domain->ctx_link);
+    port_list_remove(&domain->ctx_link);
     port_mutex_unlock(&domain->ctx->lock);
     gnip_ce_domain_close(domain);
     if (domain->cm_nic != NULL)
@@ -45,18 +46,21 @@ static int close_domain(struct fid *fid)
 static int open_srx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
                     void *context)
 {
+    PORT_CALL("fi_srx_context");
     return -FI_ENOSYS;
 }
 
 static int query_collective(struct fid_domain *domain, enum fi_collective_op op,
                             struct fi_collective_attr *attr, uint64_t flags)
 {
+    PORT_CALL("fi_query_collective");
     return -FI_ENOSYS;
 }
 
 static int open_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
                           uint64_t flags, void *context)
 {
+    PORT_CALL("fi_endpoint2");
     return flags != 0 ? -FI_EBADFLAGS : gnip_endpoint(domain, info, ep, context);
 }
 
@@ -124,6 +128,7 @@ static int take_attributes(struct gnip_domain *domain, const struct fi_info *inf
 int gnip_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
                      struct fid_domain **domain_fid, void *context)
 {
+    PORT_CALL("fi_domain");
     struct gnip_fabric *fabric = gnip_container(fabric_fid, struct gnip_fabric, fid);
     const struct fi_domain_attr *attr;
     struct gnip_domain *domain;
@@ -150,10 +155,11 @@ int gnip_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
     domain->params = fabric->params;
     port_mutex_unlock(&fabric->lock);
     port_mutex_init(&domain->lock);
-    gnip_list_init(&domain->ces);
-    gnip_list_init(&domain->ce_operations);
-    gnip_list_init(&domain->eps);
-    gnip_list_init(&domain->cm_nics);
+    port_list_init(&domain->ces);
+    port_list_init(&domain->ce_operations);
+    port_list_init(&domain->eps);
+    port_list_init(&domain->cqs);
+    port_list_init(&domain->cm_nics);
     domain->fid.fid.fclass = FI_CLASS_DOMAIN;
     domain->fid.fid.context = context;
     domain->fid.fid.ops = (struct fi_ops *)&domain_fid_ops;
@@ -161,7 +167,7 @@ int gnip_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
     domain->fid.mr = (struct fi_ops_mr *)&gnip_mr_ops;
     gnip_ref(&fabric->refs);
     port_mutex_lock(&domain->ctx->lock);
-    gnip_list_append(&domain->ctx->domains, &domain->ctx_link);
+    port_list_append(&domain->ctx->domains, &domain->ctx_link);
     port_mutex_unlock(&domain->ctx->lock);
     *domain_fid = &domain->fid;
     return 0;

@@ -3,8 +3,8 @@
 #ifndef GNIP_DOMAIN_H
 #define GNIP_DOMAIN_H
 
-#include "list.h"
 #include "params.h"
+#include "port/list.h"
 
 struct gnip_fabric {
     struct fid_fabric fid;
@@ -15,7 +15,7 @@ struct gnip_fabric {
     struct port_mutex lock; /* protects what follows */
     struct gnip_params params; /* of domains that are opened later */
     struct port_mutex msg_lock; /* protects what follows */
-    struct gnip_link msg_requests; /* at passive endpoints (msg_listen.c) */
+    struct port_link msg_requests; /* at passive endpoints (msg_listen.c) */
 };
 int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
@@ -40,10 +40,12 @@ struct gnip_domain {
     struct gnip_mr_cache *mr_cache; /* NULL: not made so far */
     bool paused; /* "domain ops 3": no operation is accepted; atomic */
     bool suspended; /* it has released its objects of GNI (ops_quiesce.c) */
-    struct gnip_link ctx_link; /* ctx->domains */
-    struct gnip_link ces, ce_operations; /* collective engine (ops_ce.c) */
-    struct gnip_link eps; /* gnip_ep.domain_link */
-    struct gnip_link cm_nics; /* gnip_cm_nic.domain_link; under ctx->lock */
+    struct port_link ctx_link; /* ctx->domains */
+    struct port_link ces, ce_operations; /* collective engine (ops_ce.c) */
+    struct port_link eps; /* gnip_ep.domain_link */
+    struct port_link cqs; /* gnip_cq.domain_link */
+    uint32_t cqs_opened;
+    struct port_link cm_nics; /* gnip_cm_nic.domain_link; under ctx->lock */
 };
 /* One thread uses all objects of this domain, so its EPs and CQs need no locks. */
 static inline bool gnip_single(const struct gnip_domain *domain)

@@ -10,7 +10,7 @@
 #include "ep.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
+#include "findings.h"
 #include "lock.h"
 #include "match.h"
 #include "message.h"
@@ -24,6 +24,7 @@
 #include "waitable.h"
 #include "watch.h"
 #include <stdlib.h>
+#include "port/list.h"
 
 #define SIZE_DEFAULT 500u
 #define MIN_MULTI_RECV 64
@@ -77,7 +78,7 @@ static void init_lists(struct gnip_ep *ep)
     gnip_lock_init(&ep->lock, elided);
     gnip_lock_init(&ep->fired_lock, elided);
     gnip_waitable_init(&ep->room, false);
-    gnip_list_init(&ep->vcs);
+    port_list_init(&ep->vcs);
 }
 
 static void fini_lists(struct gnip_ep *ep)
@@ -129,7 +130,7 @@ int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_se
     set_fids(ep, context);
     gnip_ref(&domain->refs);
     port_mutex_lock(&domain->lock);
-    gnip_list_append(&domain->eps, &ep->domain_link);
+    port_list_append(&domain->eps, &ep->domain_link);
     port_mutex_unlock(&domain->lock);
     gnip_cm_nic_add_ep(ep->cm_nic, ep);
     *made = ep;
@@ -139,6 +140,7 @@ int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_se
 int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid,
                   void *context)
 {
+    PORT_CALL("fi_endpoint");
     struct gnip_ep *ep;
     int rc;
 
@@ -314,6 +316,7 @@ int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions)
         return -FI_EOPBADSTATE;
     rc = complete(ep, directions);
     ep->slept_on = is_slept_on(ep);
+    ep->checks = port_checks();
     if (rc == 0)
         rc = make_stores(ep);
     if (rc == 0)
@@ -372,8 +375,10 @@ int gnip_ep_close(struct gnip_ep *ep)
     if (ep->type == FI_EP_MSG)
         gnip_msg_ep_close(ep);
     port_mutex_lock(&domain->lock);
-    gnip_list_remove(&ep->domain_link);
+    port_list_remove(&ep->domain_link);
     port_mutex_unlock(&domain->lock);
+    if (gnip_unlikely(ep->checks))
+        gnip_findings_ep_closes(ep);
     gnip_lock(&ep->lock);
     ep->closing = true;
     gnip_trigger_drop(ep);
@@ -398,6 +403,7 @@ int gnip_ep_close(struct gnip_ep *ep)
 
 static int close_ep(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     return gnip_ep_close(gnip_container(fid, struct gnip_ep, fid.fid));
 }
 
@@ -410,6 +416,7 @@ static struct gnip_ep *ep_of(struct fid *fid)
 
 static int bind_ep(struct fid *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_bind");
     return gnip_ep_bind(ep_of(fid), object, flags, FI_TRANSMIT | FI_RECV);
 }
 
@@ -437,6 +444,7 @@ static int flags_control(struct gnip_ep *ep, uint64_t *flags, bool set)
 
 static int control_ep(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_ep *ep = ep_of(fid);
 
     switch (command) {

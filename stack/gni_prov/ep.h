@@ -3,11 +3,12 @@
 #ifndef GNIP_EP_H
 #define GNIP_EP_H
 
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "name.h"
 #include "nic.h"
 #include "waitable.h"
+#include "port/list.h"
 
 enum gnip_connection { /* States of a MSG endpoint's connection. */
                        GNIP_UNCONNECTED,
@@ -30,6 +31,7 @@ struct gnip_ep {
     bool tx_enabled, rx_enabled, closing, shared_tx, hashed;
     /* a thread may sleep on a descriptor for completions of this EP: the helper must see them */
     bool slept_on;
+    bool checks; /* the application is watched for mistakes: findings.h */
     struct gnip_lock lock; /* protects what follows, and all VCs of the EP */
     struct gnip_cq *send_cq, *recv_cq;
     struct gnip_cntr *send_cntr, *recv_cntr, *write_cntr, *read_cntr, *rwrite_cntr, *rread_cntr;
@@ -61,7 +63,7 @@ struct gnip_ep {
     struct gnip_queue fired;
     struct gnip_lock fired_lock;
     /* connections */
-    struct gnip_link vcs; /* gnip_vc.ep_link */
+    struct port_link vcs; /* gnip_vc.ep_link */
     uint32_t vc_count;
     struct gnip_vc_known { /* by fi_addr: each place remembers one VC */
         fi_addr_t peer;
@@ -78,7 +80,7 @@ struct gnip_ep {
     enum gnip_connection conn_state;
     struct gnip_vc *msg_vc;
     struct gnip_bounces *bounces; /* buffers of bounce.c; NULL: not allocated so far */
-    struct gnip_link domain_link; /* domain->eps */
+    struct port_link domain_link; /* domain->eps */
     struct gnip_ce_edge *ce_edge; /* its place in a tree of reductions (ops_ce.c); NULL: none */
 };
 /* The completion queue of GNI for transactions of this EP. */

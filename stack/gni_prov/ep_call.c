@@ -4,7 +4,7 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "match.h"
 #include "message.h"
@@ -13,6 +13,7 @@
 #include "req.h"
 #include "vc.h"
 #include "waitable.h"
+#include "port/list.h"
 
 int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
 {
@@ -56,7 +57,7 @@ static struct gnip_req *queued(struct gnip_vc *vc, const void *context)
 
 static int cancel_send(struct gnip_ep *ep, const void *context)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     struct gnip_req *req;
     struct gnip_vc *vc;
 
@@ -139,6 +140,7 @@ static ssize_t cancel(fid_t fid, void *context)
 
 static int get_option(fid_t fid, int level, int option, void *value, size_t *bytes)
 {
+    PORT_CALL("fi_getopt");
     struct gnip_ep *ep = ep_of(fid);
     size_t result;
 
@@ -155,6 +157,7 @@ static int get_option(fid_t fid, int level, int option, void *value, size_t *byt
 
 static int set_option(fid_t fid, int level, int option, const void *value, size_t bytes)
 {
+    PORT_CALL("fi_setopt");
     struct gnip_ep *ep = ep_of(fid);
     size_t wanted;
 
@@ -173,6 +176,7 @@ static int set_option(fid_t fid, int level, int option, const void *value, size_
 
 static ssize_t rx_left(struct fid_ep *fid)
 {
+    PORT_CALL("fi_rx_size_left");
     const struct gnip_ep *ep = gnip_ep_of(fid);
 
     return ep->rx_enabled ? (ssize_t)(ep->rx_size - ep->rx_used) : -FI_EOPBADSTATE;
@@ -180,6 +184,7 @@ static ssize_t rx_left(struct fid_ep *fid)
 
 static ssize_t tx_left(struct fid_ep *fid)
 {
+    PORT_CALL("fi_tx_size_left");
     const struct gnip_ep *ep = gnip_ep_of(fid);
 
     return ep->tx_enabled ? (ssize_t)(ep->tx_size - ep->tx_used) : -FI_EOPBADSTATE;

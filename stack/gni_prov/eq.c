@@ -7,19 +7,20 @@
 
 #include "domain.h"
 #include "eq.h"
+#include "error_data.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "nosys.h"
 #include "progress.h"
 #include "req.h"
 #include "wait.h"
 #include "waitable.h"
+#include "port/list.h"
 
 #define UNREAD_MAX 1024 /* limit of the application's own events */
 
 struct gnip_eq_event {
-    struct gnip_link link;
+    struct port_link link;
     struct fid *object; /* the object that the event is about; NULL: the application wrote it */
     uint32_t event;
     uint32_t bytes; /* bytes of data */
@@ -70,7 +71,7 @@ static int add(struct gnip_eq *eq, struct gnip_eq_event *event)
         event_free(event);
         return -FI_EAGAIN;
     }
-    gnip_list_append(&eq->events, &event->link);
+    port_list_append(&eq->events, &event->link);
     __atomic_store_n(&eq->event_count, eq->event_count + 1, __ATOMIC_RELAXED);
     gnip_unlock(&eq->lock);
     gnip_waitable_signal(&eq->wait);
@@ -97,15 +98,15 @@ int gnip_eq_add_error(struct gnip_eq *eq, const struct fi_eq_err_entry *entry, c
     new->object = entry->fid;
     new->error = *entry;
     gnip_lock(&eq->lock);
-    gnip_list_append(&eq->errors, &new->link);
+    port_list_append(&eq->errors, &new->link);
     gnip_unlock(&eq->lock);
     gnip_waitable_signal(&eq->wait);
     return 0;
 }
 
-static void forget(struct gnip_link *list, struct fid *object, uint32_t *count)
+static void forget(struct port_link *list, struct fid *object, uint32_t *count)
 {
-    struct gnip_link *link, *next;
+    struct port_link *link, *next;
 
     for (link = list->next; link != list; link = next) {
         struct gnip_eq_event *event = gnip_container(link, struct gnip_eq_event, link);
@@ -113,7 +114,7 @@ static void forget(struct gnip_link *list, struct fid *object, uint32_t *count)
         next = link->next;
         if (event->object != object)
             continue;
-        gnip_list_remove(link);
+        port_list_remove(link);
         event_free(event);
         if (count != NULL)
             __atomic_store_n(count, *count - 1, __ATOMIC_RELAXED);
@@ -137,7 +138,7 @@ uint32_t gnip_eq_progress(struct gnip_eq *eq)
 
 bool gnip_eq_pending(struct gnip_eq *eq)
 {
-    return !gnip_list_empty(&eq->events) || !gnip_list_empty(&eq->errors);
+    return !port_list_empty(&eq->events) || !port_list_empty(&eq->errors);
 }
 
 static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, size_t bytes,
@@ -147,9 +148,9 @@ static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, si
     ssize_t result;
 
     gnip_lock(&eq->lock);
-    if (!gnip_list_empty(&eq->errors)) {
+    if (!port_list_empty(&eq->errors)) {
         result = -FI_EAVAIL;
-    } else if (gnip_list_empty(&eq->events)) {
+    } else if (port_list_empty(&eq->events)) {
         gnip_waitable_clear(&eq->wait);
         result = -FI_EAGAIN;
     } else {
@@ -167,7 +168,7 @@ static ssize_t read_event(struct gnip_eq *eq, uint32_t *number, void *buffer, si
         gnip_unlock(&eq->lock);
         return result;
     }
-    gnip_list_remove(&event->link);
+    port_list_remove(&event->link);
     __atomic_store_n(&eq->event_count, eq->event_count - 1, __ATOMIC_RELAXED);
     gnip_unlock(&eq->lock);
     free(event); /* the description belongs to the application now */
@@ -200,6 +201,7 @@ static bool read_once(void *argument, uint32_t *polls)
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buffer, size_t bytes,
                        uint64_t flags)
 {
+    PORT_CALL("fi_eq_read");
     struct sread read = {eq_of(fid), event, buffer, bytes, flags, -FI_EAGAIN};
     uint32_t polls = 0;
 
@@ -213,6 +215,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buffer, size_t
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buffer, size_t bytes,
                         int timeout, uint64_t flags)
 {
+    PORT_CALL("fi_eq_sread");
     struct sread read = {eq_of(fid), event, buffer, bytes, flags, -FI_EAGAIN};
     uint32_t polls = 0;
 
@@ -229,40 +232,30 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buffer, size_
 
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, uint64_t flags)
 {
+    PORT_CALL("fi_eq_readerr");
     struct gnip_eq *eq = eq_of(fid);
-    bool own = FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5));
+    bool sized = gnip_error_data_sized(eq->fabric->fid.api_version);
+    struct gnip_error_data data;
     struct gnip_eq_event *event, *old = NULL;
     struct fi_eq_err_entry entry;
-    void *data;
-    size_t room;
 
-    if (buffer == NULL)
-        return -FI_EINVAL;
-    data = buffer->err_data;
-    room = own ? 0 : buffer->err_data_size;
-    if (room > 0 && data == NULL)
+    if (buffer == NULL ||
+        !gnip_error_data_begin(&data, buffer->err_data, &buffer->err_data_size, sized))
         return -FI_EINVAL;
     gnip_eq_progress(eq);
     gnip_lock(&eq->lock);
-    if (gnip_list_empty(&eq->errors)) {
+    if (port_list_empty(&eq->errors)) {
         gnip_unlock(&eq->lock);
+        port_poll_mark(~eq->wait.id); /* not like a read of an event */
         return -FI_EAGAIN;
     }
     event = gnip_container(eq->errors.next, struct gnip_eq_event, link);
     entry = event->error;
     entry.err_data_size = event->bytes;
-    if (room == 0) { /* the provider's memory, valid until the next error is read */
-        entry.err_data = event->bytes > 0 ? event->data : NULL;
-    } else {
-        entry.err_data = data;
-        if (entry.err_data_size > room)
-            entry.err_data_size = room;
-        memcpy(data, event->data, entry.err_data_size);
-    }
-    /* before API 1.5 the entry ends before err_data_size */
-    memcpy(buffer, &entry, own ? offsetof(struct fi_eq_err_entry, err_data_size) : sizeof(entry));
+    gnip_error_data_end(&data, event->data, event->bytes, &entry.err_data, &entry.err_data_size);
+    memcpy(buffer, &entry, sized ? sizeof(entry) : offsetof(struct fi_eq_err_entry, err_data_size));
     if ((flags & FI_PEEK) == 0) {
-        gnip_list_remove(&event->link);
+        port_list_remove(&event->link);
         old = eq->last_error;
         eq->last_error = event;
     }
@@ -276,6 +269,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buffer, ui
 static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buffer, size_t bytes,
                         uint64_t flags)
 {
+    PORT_CALL("fi_eq_write");
     struct gnip_eq *eq = eq_of(fid);
     struct gnip_eq_event *new;
     int rc;
@@ -294,6 +288,7 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buffer, 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *error_data,
                                char *buffer, size_t bytes)
 {
+    PORT_CALL("fi_eq_strerror");
     return gnip_strerror_copy(prov_errno, buffer, bytes);
 }
 
@@ -301,21 +296,23 @@ static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *e
 
 static int eq_control(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
 
     return gnip_waitable_control(&eq->wait, eq->wait_obj, command, argument);
 }
 
-static void free_all(struct gnip_link *list)
+static void free_all(struct port_link *list)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
-    while ((link = gnip_list_pop(list)) != NULL)
+    while ((link = port_list_pop(list)) != NULL)
         event_free(gnip_container(link, struct gnip_eq_event, link));
 }
 
 static int eq_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
 
     if (gnip_busy(&eq->refs))
@@ -354,8 +351,8 @@ static int eq_init(struct gnip_eq *eq, const struct fi_eq_attr *attr)
 
     eq->wait_obj = attr->wait_obj;
     eq->writable = (attr->flags & FI_WRITE) != 0;
-    gnip_list_init(&eq->events);
-    gnip_list_init(&eq->errors);
+    port_list_init(&eq->events);
+    port_list_init(&eq->errors);
     gnip_progress_list_init(&eq->progress, false);
     gnip_lock_init(&eq->lock, false);
     rc = gnip_waitable_open(&eq->wait, attr->wait_obj, attr->wait_set, &eq->fid.fid, &eq->wait_set);
@@ -369,6 +366,7 @@ static int eq_init(struct gnip_eq *eq, const struct fi_eq_attr *attr)
 int gnip_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **result,
                  void *context)
 {
+    PORT_CALL("fi_eq_open");
     struct gnip_fabric *fabric = gnip_container(fid, struct gnip_fabric, fid);
     struct gnip_eq *eq;
     int rc;

@@ -3,10 +3,10 @@
 #ifndef GNIP_EQ_H
 #define GNIP_EQ_H
 
-#include "list.h"
 #include "lock.h"
 #include "progress.h"
 #include "waitable.h"
+#include "port/list.h"
 
 struct gnip_eq_event;
 
@@ -20,7 +20,7 @@ struct gnip_eq {
     struct gnip_progress_list progress; /* of PEPs and MSG endpoints */
     struct fid_wait *wait_set; /* FI_WAIT_SET */
     struct gnip_lock lock; /* protects what follows */
-    struct gnip_link events, errors; /* gnip_eq_event.link */
+    struct port_link events, errors; /* gnip_eq_event.link */
     uint32_t event_count;
     struct gnip_eq_event *last_error; /* whose data the application may still read */
 };

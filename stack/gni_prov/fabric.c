@@ -6,17 +6,18 @@
 #include "domain.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
 #include "nosys.h"
 #include "params.h"
 #include "pep.h"
 #include "wait.h"
+#include "port/list.h"
 
 #define BOUND_DATAGRAMS 128
 #define WILDCARD_DATAGRAMS 4
 
 static int close_fabric(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_fabric *fabric = gnip_container(fid, struct gnip_fabric, fid.fid);
     struct gnip_ctx *ctx = fabric->ctx;
 
@@ -32,6 +33,7 @@ static int close_fabric(struct fid *fid)
 static int open_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
                         uint64_t flags, void *context)
 {
+    PORT_CALL("fi_domain2");
     return flags != 0 ? -FI_EBADFLAGS : gnip_domain_open(fabric, info, domain, context);
 }
 
@@ -55,6 +57,7 @@ static const struct fi_ops_fabric fabric_ops = {
 
 int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
+    PORT_CALL("fi_fabric");
     struct gnip_fabric *opened;
     struct gnip_place place;
 
@@ -80,7 +83,7 @@ int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, vo
     opened->datagram_timeout = -1;
     port_mutex_init(&opened->lock);
     port_mutex_init(&opened->msg_lock);
-    gnip_list_init(&opened->msg_requests);
+    port_list_init(&opened->msg_requests);
     gnip_params_init(&opened->params);
     *fabric = &opened->fid;
     return 0;

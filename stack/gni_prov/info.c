@@ -403,6 +403,7 @@ static struct fi_info *new_info(const struct request *request, enum fi_ep_type t
 int gnip_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                  const struct fi_info *hints, struct fi_info **info)
 {
+    PORT_CALL("fi_getinfo");
     static const enum fi_ep_type types[] = {FI_EP_RDM, FI_EP_DGRAM, FI_EP_MSG};
     enum fi_ep_type wanted =
         hints != NULL && hints->ep_attr != NULL ? hints->ep_attr->type : FI_EP_UNSPEC;

@@ -8,19 +8,19 @@
  * for a receive takes the older one of the two that it finds.
  */
 #include "gnip.h"
-#include "list.h"
 #include "match.h"
 #include "req.h"
 #include "vc.h"
 #include <stdlib.h>
+#include "port/list.h"
 
 struct gnip_match {
-    struct gnip_link posts, messages; /* by .link: all elements */
-    struct gnip_link masked; /* by gnip_post.bucket: receives with an ignore mask */
+    struct port_link posts, messages; /* by .link: all elements */
+    struct port_link masked; /* by gnip_post.bucket: receives with an ignore mask */
     uint64_t sequence;
     bool directed;
-    struct gnip_link *post_buckets; /* by tag; NULL: no hash */
-    struct gnip_link *message_buckets;
+    struct port_link *post_buckets; /* by tag; NULL: no hash */
+    struct port_link *message_buckets;
     uint32_t bits; /* there are 1 << bits of each */
 };
 
@@ -31,9 +31,9 @@ struct gnip_match *gnip_match_new(uint32_t bits, bool directed)
 
     if (match == NULL)
         return NULL;
-    gnip_list_init(&match->posts);
-    gnip_list_init(&match->messages);
-    gnip_list_init(&match->masked);
+    port_list_init(&match->posts);
+    port_list_init(&match->messages);
+    port_list_init(&match->masked);
     match->directed = directed;
     match->bits = bits;
     if (bits == 0)
@@ -45,7 +45,7 @@ struct gnip_match *gnip_match_new(uint32_t bits, bool directed)
     }
     match->message_buckets = match->post_buckets + buckets;
     for (i = 0; i < 2 * buckets; i++)
-        gnip_list_init(&match->post_buckets[i]);
+        port_list_init(&match->post_buckets[i]);
     return match;
 }
 
@@ -58,7 +58,7 @@ void gnip_match_free(struct gnip_match *match)
 }
 
 /* Tags differ in few bits, at any place: a multiplication spreads them. */
-static struct gnip_link *bucket_of(const struct gnip_match *match, struct gnip_link *buckets,
+static struct port_link *bucket_of(const struct gnip_match *match, struct port_link *buckets,
                                    uint64_t tag)
 {
     return &buckets[tag * 0x9e3779b97f4a7c15ull >> (64 - match->bits)];
@@ -72,21 +72,23 @@ static bool from(const struct gnip_match *match, fi_addr_t wanted, fi_addr_t sou
 void gnip_match_post(struct gnip_match *match, struct gnip_post *post)
 {
     post->sequence = match->sequence++;
-    gnip_list_append(&match->posts, &post->link);
+    /* The memory of a request may have held something else before. */
+    post->link.next = post->bucket.next = NULL;
+    port_list_append(&match->posts, &post->link);
     if (match->post_buckets == NULL)
-        post->bucket.next = post->bucket.prev = NULL;
+        post->bucket.prev = NULL;
     else if (post->ignore != 0)
-        gnip_list_append(&match->masked, &post->bucket);
+        port_list_append(&match->masked, &post->bucket);
     else
-        gnip_list_append(bucket_of(match, match->post_buckets, post->tag), &post->bucket);
+        port_list_append(bucket_of(match, match->post_buckets, post->tag), &post->bucket);
 }
 
 void gnip_match_unpost(struct gnip_match *match, struct gnip_post *post)
 {
-    assert(gnip_linked(&post->link));
-    gnip_list_remove(&post->link);
+    assert(port_linked(&post->link));
+    port_list_remove(&post->link);
     if (match->post_buckets != NULL)
-        gnip_list_remove(&post->bucket);
+        port_list_remove(&post->bucket);
 }
 
 static bool takes(const struct gnip_match *match, const struct gnip_post *post, uint64_t tag,
@@ -95,10 +97,10 @@ static bool takes(const struct gnip_match *match, const struct gnip_post *post, 
     return ((post->tag ^ tag) & ~post->ignore) == 0 && from(match, post->source, source);
 }
 
-static struct gnip_post *first_in(const struct gnip_match *match, const struct gnip_link *head,
+static struct gnip_post *first_in(const struct gnip_match *match, const struct port_link *head,
                                   uint64_t tag, fi_addr_t source)
 {
-    struct gnip_link *at;
+    struct port_link *at;
     struct gnip_post *post;
 
     for (at = head->next; at != head; at = at->next) {
@@ -112,7 +114,7 @@ static struct gnip_post *first_in(const struct gnip_match *match, const struct g
 struct gnip_post *gnip_match_arrived(struct gnip_match *match, uint64_t tag, fi_addr_t source)
 {
     struct gnip_post *post, *masked;
-    struct gnip_link *at;
+    struct port_link *at;
 
     if (match->post_buckets == NULL) {
         for (at = match->posts.next; at != &match->posts; at = at->next) {
@@ -132,19 +134,20 @@ struct gnip_post *gnip_match_arrived(struct gnip_match *match, uint64_t tag, fi_
 void gnip_match_keep(struct gnip_match *match, struct gnip_unexpected *message)
 {
     message->sequence = match->sequence++;
-    gnip_list_append(&match->messages, &message->link);
+    message->link.next = message->bucket.next = NULL; /* as above */
+    port_list_append(&match->messages, &message->link);
     if (match->message_buckets == NULL)
-        message->bucket.next = message->bucket.prev = NULL;
+        message->bucket.prev = NULL;
     else
-        gnip_list_append(bucket_of(match, match->message_buckets, message->tag), &message->bucket);
+        port_list_append(bucket_of(match, match->message_buckets, message->tag), &message->bucket);
 }
 
 void gnip_match_forget(struct gnip_match *match, struct gnip_unexpected *message)
 {
-    assert(gnip_linked(&message->link));
-    gnip_list_remove(&message->link);
+    assert(port_linked(&message->link));
+    port_list_remove(&message->link);
     if (match->message_buckets != NULL)
-        gnip_list_remove(&message->bucket);
+        port_list_remove(&message->bucket);
 }
 
 static bool fits(const struct gnip_match *match, struct gnip_unexpected *message, uint64_t tag,
@@ -164,9 +167,9 @@ struct gnip_unexpected *gnip_match_find(struct gnip_match *match, uint64_t tag, 
                                         fi_addr_t source)
 {
     struct gnip_unexpected *message;
-    struct gnip_link *head, *at;
+    struct port_link *head, *at;
 
-    if (gnip_likely(gnip_list_empty(&match->messages)))
+    if (gnip_likely(port_list_empty(&match->messages)))
         return NULL;
     if (match->message_buckets != NULL && ignore == 0) {
         head = bucket_of(match, match->message_buckets, tag);
@@ -198,14 +201,14 @@ struct gnip_unexpected *gnip_match_claimed(struct gnip_match *match, const void 
 
 struct gnip_post *gnip_match_first_post(struct gnip_match *match, struct gnip_post *after)
 {
-    struct gnip_link *next = after == NULL ? match->posts.next : after->link.next;
+    struct port_link *next = after == NULL ? match->posts.next : after->link.next;
 
     return next == &match->posts ? NULL : gnip_container(next, struct gnip_post, link);
 }
 
 struct gnip_unexpected *gnip_match_first(struct gnip_match *match, struct gnip_unexpected *after)
 {
-    struct gnip_link *next = after == NULL ? match->messages.next : after->link.next;
+    struct port_link *next = after == NULL ? match->messages.next : after->link.next;
 
     return next == &match->messages ? NULL : gnip_container(next, struct gnip_unexpected, link);
 }

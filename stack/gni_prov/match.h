@@ -4,14 +4,14 @@
 #define GNIP_MATCH_H
 
 #include "gnip.h"
-#include "list.h"
+#include "port/list.h"
 
 /*
  * A message that arrived before its receive. Both stores are in order of arrival. Entries with a
  * tag are also in a few hash buckets, in many if the EP asks for that (GNI_HASH_TAG_IMPL).
  */
 struct gnip_unexpected {
-    struct gnip_link link, bucket;
+    struct port_link link, bucket;
     uint64_t tag, sequence, data;
     struct gnip_vc *vc; /* NULL: it has been freed */
     fi_addr_t source; /* as far as it was known on arrival */

@@ -12,6 +12,7 @@
 #include "ctx.h"
 #include "domain.h"
 #include "ep.h"
+#include "findings.h"
 #include "gnip.h"
 #include "lock.h"
 #include "mr.h"
@@ -249,17 +250,21 @@ void gnip_mr_release(struct gnip_mr *mr)
 /* Operations that use the region keep it registered until they end. */
 static int mr_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_mr *mr;
 
     if (fid->fclass != FI_CLASS_MR)
         return -FI_EINVAL;
     mr = gnip_container(fid, struct gnip_mr, fid.fid);
+    if (port_checks())
+        gnip_findings_mr_closes(mr);
     gnip_mr_release(mr);
     return 0;
 }
 
 static int mr_control(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_mr *mr = gnip_container(fid, struct gnip_mr, fid.fid);
 
     return command == FI_REFRESH ? refresh(mr, argument) : -FI_EOPNOTSUPP;
@@ -294,6 +299,7 @@ static int check(const struct fid *fid, const struct fi_mr_attr *attr, uint64_t 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
                       struct fid_mr **out)
 {
+    PORT_CALL("fi_mr_regattr");
     struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid.fid);
     struct gnip_auth *auth;
     struct gnip_mr *mr;
@@ -334,6 +340,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
                    uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
                    void *context)
 {
+    PORT_CALL("fi_mr_regv");
     struct fi_mr_attr attr = {
         .mr_iov = iov,
         .iov_count = count,
@@ -349,6 +356,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 int gnip_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
                 uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
+    PORT_CALL("fi_mr_reg");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);

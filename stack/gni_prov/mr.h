@@ -4,7 +4,7 @@
 #define GNIP_MR_H
 
 #include "gnip.h"
-#include "list.h"
+#include "port/list.h"
 
 struct gnip_mr_entry;
 
@@ -18,7 +18,7 @@ struct gnip_mr {
     struct gnip_mr_entry *entry; /* its registration, possibly shared; NULL: VMDH */
     uint32_t uses; /* by the application and by operations; the last one ends it */
     bool vmdh;
-    struct gnip_link link; /* the cache's list of them */
+    struct port_link link; /* the cache's list of them */
 };
 int gnip_mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
                 uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context);

@@ -12,7 +12,6 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mr.h"
 #include "mr_cache.h"
@@ -21,6 +20,7 @@
 #include "req.h"
 
 #include <stdlib.h>
+#include "port/list.h"
 
 #define PAGE 4096ull
 
@@ -70,14 +70,15 @@ static void deregister(node *entry)
     gnip_unlock(&nic->lock);
     if (rc != GNI_RC_SUCCESS)
         gnip_warn(FI_LOG_MR, "a memory registration could not be ended: %s", gni_err_str[rc]);
-    gnip_list_remove(&entry->all);
+    port_memory_watch_end(entry->watch);
+    port_list_remove(&entry->all);
     free(entry);
 }
 
 static void remove_from_stale(struct gnip_mr_cache *cache, node *entry)
 {
     leave(entry);
-    gnip_list_remove(&entry->age);
+    port_list_remove(&entry->age);
     assert(cache->counts.stale > 0);
     cache->counts.stale--;
 }
@@ -85,7 +86,7 @@ static void remove_from_stale(struct gnip_mr_cache *cache, node *entry)
 /* False: all registrations are in use. */
 static bool evict(struct gnip_mr_cache *cache)
 {
-    struct gnip_link *oldest = cache->stale.next;
+    struct port_link *oldest = cache->stale.next;
     node *entry;
 
     if (oldest == &cache->stale)
@@ -132,7 +133,7 @@ static void fill(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, node *e
     entry->mr.address = first;
     entry->mr.bytes = end - first;
     entry->mr.entry = entry;
-    gnip_list_append(&cache->entries, &entry->all);
+    port_list_append(&cache->entries, &entry->all);
 }
 
 /* Registers exactly this range, and evicts others for it if that helps. */
@@ -150,10 +151,12 @@ static int obtain(struct gnip_mr_cache *cache, struct gnip_mr_bank *bank, uint64
         free(entry);
         return -FI_ENOSPC;
     }
+    entry->watch = port_memory_watch_begin(first, end - first);
     do
         rc = gnip_mr_register_pages(bank, first, end, written, &entry->mr.handle);
     while (rc == GNI_RC_ERROR_RESOURCE && evict(cache));
     if (rc != GNI_RC_SUCCESS) {
+        port_memory_watch_end(entry->watch);
         free(entry);
         return rc == GNI_RC_ERROR_RESOURCE ? -FI_EAGAIN : -gnip_errno(rc);
     }
@@ -368,7 +371,7 @@ gnip_noinline void gnip_mr_cache_put(struct gnip_mr_entry *entry)
             !entry->exposed && registrations(cache) < params->mr_soft_limit) {
             leave(entry);
             enter(entry, GNIP_MR_STALE);
-            gnip_list_append(&cache->stale, &entry->age);
+            port_list_append(&cache->stale, &entry->age);
             cache->counts.stale++;
             while (cache->counts.stale > params->mr_stale_limit)
                 evict(cache);
@@ -397,9 +400,9 @@ static int make_cache(struct gnip_domain *domain)
         cache->domain = domain;
         cache->shared = strcmp(domain->params.mr_cache, "none") != 0;
         gnip_lock_init(&cache->lock, gnip_single(domain));
-        gnip_list_init(&cache->stale);
-        gnip_list_init(&cache->entries);
-        gnip_list_init(&cache->regions);
+        port_list_init(&cache->stale);
+        port_list_init(&cache->entries);
+        port_list_init(&cache->regions);
         apply_memory_changes(cache);
         __atomic_store_n(&domain->mr_cache, cache, __ATOMIC_RELEASE);
     }
@@ -411,7 +414,7 @@ static int make_cache(struct gnip_domain *domain)
 static int find_nic(struct gnip_domain *domain, struct gnip_auth *auth, struct gnip_nic **nic)
 {
     const struct gnip_domain *sole = gnip_single(domain) ? domain : NULL;
-    struct gnip_link *link;
+    struct port_link *link;
 
     *nic = NULL;
     port_mutex_lock(&domain->ctx->lock);

@@ -6,10 +6,10 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mr.h"
 #include "nic.h"
+#include "port/list.h"
 
 enum gnip_mr_state {
     GNIP_MR_IN_USE,
@@ -31,10 +31,11 @@ struct gnip_mr_entry {
     uint32_t uses;
     uint64_t first, end, end_max; /* whole pages; end_max: the greatest end in this subtree */
     uint64_t sequence, priority;
+    uint64_t watch; /* of its pages: port_memory_watch_begin */
     struct gnip_mr_entry *left, *right;
     struct gnip_mr_entry *next; /* of the list that a search makes */
-    struct gnip_link age; /* GNIP_MR_STALE: cache->stale */
-    struct gnip_link all; /* cache->entries */
+    struct port_link age; /* GNIP_MR_STALE: cache->stale */
+    struct port_link all; /* cache->entries */
 };
 
 /* Registrations to which the network may write, or those to which it may not. */
@@ -53,9 +54,9 @@ struct gnip_mr_cache {
     struct gnip_domain *domain;
     struct gnip_lock lock; /* protects what follows */
     struct gnip_mr_bank *banks;
-    struct gnip_link stale; /* of all banks, oldest first */
-    struct gnip_link entries; /* in order of creation */
-    struct gnip_link regions; /* gnip_mr.link: of the application */
+    struct port_link stale; /* of all banks, oldest first */
+    struct port_link entries; /* in order of creation */
+    struct port_link regions; /* gnip_mr.link: of the application */
     struct gnip_mr_counts counts;
     uint64_t sequence;
     uint64_t changes; /* position in the sequence of port_memory_changed */

@@ -5,13 +5,13 @@
  */
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mr.h"
 #include "mr_cache.h"
 #include "nic.h"
 
 #include <stdlib.h>
+#include "port/list.h"
 
 #define INDICES 4096u /* limit of registrations in GNI */
 
@@ -22,7 +22,7 @@ void gnip_mr_cache_add_region(struct gnip_mr *mr)
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
     gnip_lock(&cache->lock);
-    gnip_list_append(&cache->regions, &mr->link);
+    port_list_append(&cache->regions, &mr->link);
     gnip_unlock(&cache->lock);
 }
 
@@ -31,7 +31,7 @@ gnip_cold void gnip_mr_cache_remove_region(struct gnip_mr *mr)
     struct gnip_mr_cache *cache = gnip_mr_cache_of(mr->domain);
 
     gnip_lock(&cache->lock);
-    gnip_list_remove(&mr->link);
+    port_list_remove(&mr->link);
     gnip_unlock(&cache->lock);
 }
 
@@ -43,7 +43,7 @@ static uint32_t index_of(const gni_mem_handle_t *handle)
 /* All entries, sorted by the indices that GNI gave them. */
 static uint32_t by_index(struct gnip_mr_cache *cache, node **sorted, uint32_t room)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     uint32_t count = 0, at;
 
     for (link = cache->entries.next; link != &cache->entries && count < room; link = link->next) {
@@ -134,7 +134,7 @@ static int register_all(node **sorted, uint32_t count, struct placeholders *plac
 /* Gives the application's regions the new handles. */
 static int renew_regions(struct gnip_mr_cache *cache)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     int rc = 0;
 
     for (link = cache->regions.next; link != &cache->regions; link = link->next) {

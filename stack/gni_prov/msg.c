@@ -2,6 +2,7 @@
 /* fi_send, fi_recv and the other calls for messages, tagged and untagged. */
 #include "cntr.h"
 #include "ep.h"
+#include "findings.h"
 #include "gnip.h"
 #include "lock.h"
 #include "match.h"
@@ -101,6 +102,8 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
         copy_inject(req, iov, count);
     else
         set_buffers(req, iov, desc, count);
+    if (gnip_unlikely(ep->checks) && !(flags & FI_INJECT))
+        gnip_findings_watch(req);
     port_spend(PORT_COST_SEND, 1);
     gnip_vc_submit(vc, req);
     gnip_unlock(&ep->lock);
@@ -123,6 +126,7 @@ static uint64_t inject_flags(const struct gnip_ep *ep)
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t peer,
                         void *context)
 {
+    PORT_CALL("fi_send");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, &desc, 1, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags);
@@ -131,11 +135,13 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                          fi_addr_t peer, void *context)
 {
+    PORT_CALL("fi_sendv");
     return send_any(fid, iov, desc, count, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
+    PORT_CALL("fi_sendmsg");
     if (msg == NULL || (flags & ~(uint64_t)SEND_FLAGS))
         return -FI_EINVAL;
     return send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0, msg->data,
@@ -144,6 +150,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t peer)
 {
+    PORT_CALL("fi_inject");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, NULL, 1, peer, 0, 0, NULL, inject_flags(gnip_ep_of(fid)));
@@ -152,6 +159,7 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
                             uint64_t data, fi_addr_t peer, void *context)
 {
+    PORT_CALL("fi_senddata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, &desc, 1, peer, 0, data, context,
@@ -161,6 +169,7 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
                               fi_addr_t peer)
 {
+    PORT_CALL("fi_injectdata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, NULL, 1, peer, 0, data, NULL,
@@ -170,6 +179,7 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
                            fi_addr_t peer, uint64_t tag, void *context)
 {
+    PORT_CALL("fi_tsend");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, &desc, 1, peer, tag, 0, context,
@@ -179,12 +189,14 @@ static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                             fi_addr_t peer, uint64_t tag, void *context)
 {
+    PORT_CALL("fi_tsendv");
     return send_any(fid, iov, desc, count, peer, tag, 0, context,
                     gnip_ep_of(fid)->tx_flags | FI_TAGGED);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
+    PORT_CALL("fi_tsendmsg");
     if (msg == NULL || (flags & ~(uint64_t)SEND_FLAGS))
         return -FI_EINVAL;
     return send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag, msg->data,
@@ -194,6 +206,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t peer,
                              uint64_t tag)
 {
+    PORT_CALL("fi_tinject");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, NULL, 1, peer, tag, 0, NULL,
@@ -203,6 +216,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
                                uint64_t data, fi_addr_t peer, uint64_t tag, void *context)
 {
+    PORT_CALL("fi_tsenddata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, &desc, 1, peer, tag, data, context,
@@ -212,6 +226,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
                                  fi_addr_t peer, uint64_t tag)
 {
+    PORT_CALL("fi_tinjectdata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
     return send_any(fid, &iov, NULL, 1, peer, tag, data, NULL,
@@ -297,6 +312,7 @@ static uint64_t rx_flags(const struct gnip_ep *ep, uint64_t flags)
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t source,
                         void *context)
 {
+    PORT_CALL("fi_recv");
     struct iovec iov = {buf, len};
 
     return recv_any(fid, &iov, &desc, 1, source, 0, 0, context, gnip_ep_of(fid)->rx_flags);
@@ -305,11 +321,13 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                          fi_addr_t source, void *context)
 {
+    PORT_CALL("fi_recvv");
     return recv_any(fid, iov, desc, count, source, 0, 0, context, gnip_ep_of(fid)->rx_flags);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
+    PORT_CALL("fi_recvmsg");
     if (msg == NULL || (flags & ~(uint64_t)RECV_FLAGS))
         return -FI_EINVAL;
     return recv_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0, 0, msg->context,
@@ -324,6 +342,7 @@ static uint64_t tagged_flags(const struct gnip_ep *ep)
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t source,
                            uint64_t tag, uint64_t ignore, void *context)
 {
+    PORT_CALL("fi_trecv");
     struct iovec iov = {buf, len};
 
     return recv_any(fid, &iov, &desc, 1, source, tag, ignore, context,
@@ -333,12 +352,14 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                             fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
 {
+    PORT_CALL("fi_trecvv");
     return recv_any(fid, iov, desc, count, source, tag, ignore, context,
                     tagged_flags(gnip_ep_of(fid)));
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
+    PORT_CALL("fi_trecvmsg");
     struct gnip_ep *ep = gnip_ep_of(fid);
 
     /* There is no tagged multi-receive. */

@@ -19,18 +19,18 @@
 #include "ep.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "msg_cm.h"
 #include "msg_ep.h"
 #include "name.h"
 #include "proto.h"
 #include "vc.h"
+#include "port/list.h"
 
 #define DRAIN_NS 100000000ull /* how long closing waits for a datagram and for acknowledgements */
 #define DRAIN_TURNS 64
 
-static struct gnip_msg_connection *connection_of(struct gnip_link *link)
+static struct gnip_msg_connection *connection_of(struct port_link *link)
 {
     return gnip_container(link, struct gnip_msg_connection, link);
 }
@@ -57,7 +57,7 @@ struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic)
     new->cm_nic = cm_nic;
     new->work.run = run;
     port_mutex_init(&new->lock);
-    gnip_list_init(&new->connections);
+    port_list_init(&new->connections);
     gnip_lock(&cm_nic->lock);
     msg = cm_nic->msg;
     if (msg == NULL) {
@@ -77,8 +77,8 @@ struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic)
 
 void gnip_msg_connection_free(struct gnip_msg_connection *connection)
 {
-    if (gnip_linked(&connection->link))
-        gnip_list_remove(&connection->link);
+    if (port_linked(&connection->link))
+        port_list_remove(&connection->link);
     gnip_msg_out_free(connection->out);
     free(connection->in);
     free(connection);
@@ -355,7 +355,7 @@ static struct gnip_msg_connection *find(struct gnip_msg_cm *msg,
                                         const struct gnip_cm_message *header,
                                         const struct gnip_msg_ends *ends)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = msg->connections.next; link != &msg->connections; link = link->next) {
         struct gnip_msg_connection *connection = connection_of(link);
@@ -462,24 +462,31 @@ static void timed_out(struct gnip_msg_connection *connection)
         failed(connection, FI_ETIMEDOUT, type == GNIP_CM_CONNREQ, NULL, 0);
 }
 
+bool gnip_msg_retire(struct gnip_msg_connection *connection)
+{
+    bool done;
+
+    if (connection->old_vc == NULL)
+        return true;
+    gnip_lock(&connection->ep->lock);
+    done = gnip_vc_close_done(connection->old_vc);
+    gnip_unlock(&connection->ep->lock);
+    if (done) {
+        gnip_vc_free(connection->old_vc);
+        connection->old_vc = NULL;
+    }
+    return done;
+}
+
 /* Makes progress for a connection, which may be freed. True: there is more to do. */
 static bool connection_progress(struct gnip_msg_connection *connection)
 {
     struct gnip_cm_nic *cm_nic = connection->msg->cm_nic;
     uint32_t acks = connection->acks;
-    bool done;
 
     for (; acks != 0; acks &= acks - 1)
         acknowledge(connection, (enum gnip_cm_type)(GNIP_CM_CONNREQ + __builtin_ctz(acks)));
-    if (connection->old_vc != NULL) {
-        gnip_lock(&connection->ep->lock);
-        done = gnip_vc_close_done(connection->old_vc);
-        gnip_unlock(&connection->ep->lock);
-        if (done) {
-            gnip_vc_free(connection->old_vc);
-            connection->old_vc = NULL;
-        }
-    }
+    gnip_msg_retire(connection);
     if (__atomic_exchange_n(&connection->lost, false, __ATOMIC_ACQUIRE) && connection->out == NULL)
         gnip_msg_send_shutdown(connection, GNIP_CM_FAILED);
     if (connection->out != NULL &&
@@ -492,7 +499,7 @@ static bool connection_progress(struct gnip_msg_connection *connection)
 
 static bool connections_progress(struct gnip_msg_cm *msg)
 {
-    struct gnip_link *link, *next;
+    struct port_link *link, *next;
     bool more = false;
 
     port_mutex_lock(&msg->lock);
@@ -513,7 +520,7 @@ static bool waits(struct gnip_msg_cm *msg, const struct gnip_msg_connection *any
     if (msg->pep != NULL)
         return gnip_msg_listen_progress(msg);
     port_mutex_lock(&msg->lock);
-    waits_for = !gnip_list_empty(&msg->connections);
+    waits_for = !port_list_empty(&msg->connections);
     port_mutex_unlock(&msg->lock);
     return waits_for;
 }
@@ -521,7 +528,7 @@ static bool waits(struct gnip_msg_cm *msg, const struct gnip_msg_connection *any
 /* Its message could not be sent yet, for lack of a datagram. */
 static bool unsent(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     bool found = false;
 
     port_mutex_lock(&msg->lock);
@@ -569,7 +576,7 @@ void gnip_msg_cm_free(struct gnip_cm_nic *cm_nic)
     if (msg == NULL)
         return;
     gnip_cm_work_remove(cm_nic, &msg->work);
-    while (!gnip_list_empty(&msg->connections))
+    while (!port_list_empty(&msg->connections))
         gnip_msg_connection_free(connection_of(msg->connections.next));
     cm_nic->msg = NULL;
     port_mutex_destroy(&msg->lock);

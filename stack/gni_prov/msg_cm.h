@@ -13,11 +13,11 @@
 #include "ep.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
 #include "name.h"
 #include "pep.h"
 #include "proto.h"
 #include "vc.h"
+#include "port/list.h"
 
 /* The two ends of a connection, seen from one of them. */
 struct gnip_msg_ends {
@@ -84,7 +84,7 @@ struct gnip_msg_cm {
     struct gnip_pep *pep;
     struct gnip_work work; /* queued while a message is to be sent or an answer is expected */
     struct port_mutex lock; /* protects what follows */
-    struct gnip_link connections; /* gnip_msg_connection.link */
+    struct port_link connections; /* gnip_msg_connection.link */
 };
 /* NULL: no memory. */
 struct gnip_msg_cm *gnip_msg_cm_get(struct gnip_cm_nic *cm_nic);
@@ -97,7 +97,7 @@ enum gnip_msg_request_state {
 };
 struct gnip_msg_request {
     struct fid handle; /* fi_info.handle */
-    struct gnip_link link; /* fabric->msg_requests */
+    struct port_link link; /* fabric->msg_requests */
     struct gnip_pep *pep;
     enum gnip_msg_request_state state;
     struct gnip_msg_ends ends;
@@ -118,7 +118,7 @@ void gnip_msg_request_taken(struct gnip_msg_request *request);
 void gnip_msg_request_gone(struct gnip_msg_connection *owner);
 
 struct gnip_msg_connection {
-    struct gnip_link link; /* msg->connections */
+    struct port_link link; /* msg->connections */
     struct gnip_msg_cm *msg; /* NULL: neither connected nor accepted so far */
     struct gnip_ep *ep; /* NULL: closed */
     struct gnip_msg_request *request; /* the request that it may accept; under fabric->msg_lock */
@@ -142,6 +142,8 @@ void gnip_msg_send_shutdown(struct gnip_msg_connection *connection, enum gnip_cm
  * no thread left that makes progress for the cm_nic. No lock is held; the connection may be gone.
  */
 void gnip_msg_flush(struct gnip_msg_cm *msg, const struct gnip_msg_connection *connection);
+/* frees the VC of an attempt that failed, once it is closed; false: it is not; msg->lock is held */
+bool gnip_msg_retire(struct gnip_msg_connection *connection);
 /* ends a connection that was established; ep->lock is held */
 void gnip_msg_shut(struct gnip_ep *ep);
 static inline bool gnip_msg_is_sending(const struct gnip_msg_connection *connection,

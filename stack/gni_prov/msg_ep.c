@@ -7,7 +7,6 @@
 #include "ep.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "msg_cm.h"
 #include "msg_ep.h"
@@ -15,6 +14,7 @@
 #include "nosys.h"
 #include "proto.h"
 #include "vc.h"
+#include "port/list.h"
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static int prepare(struct gnip_ep *ep)
         return -FI_ENOMEM;
     port_mutex_lock(&msg->lock);
     connection->msg = msg;
-    gnip_list_append(&msg->connections, &connection->link);
+    port_list_append(&msg->connections, &connection->link);
     port_mutex_unlock(&msg->lock);
     return 0;
 }
@@ -115,7 +115,7 @@ static int begin(struct gnip_msg_connection *connection, enum gnip_cm_type type,
     struct gnip_msg_out *out;
     int rc;
 
-    if (connection->old_vc != NULL)
+    if (!gnip_msg_retire(connection))
         return -FI_EAGAIN;
     out = gnip_msg_out_new(type, NULL, data, bytes);
     if (out == NULL)
@@ -153,6 +153,7 @@ static int connect_locked(struct gnip_msg_connection *connection, const struct g
 
 static int msg_connect(struct fid_ep *fid, const void *address, const void *data, size_t bytes)
 {
+    PORT_CALL("fi_connect");
     struct gnip_msg_connection *connection;
     struct gnip_name name;
     struct gnip_ep *ep;
@@ -200,6 +201,7 @@ static int accept_locked(struct gnip_msg_connection *connection, const void *dat
 
 static int msg_accept(struct fid_ep *fid, const void *data, size_t bytes)
 {
+    PORT_CALL("fi_accept");
     struct gnip_msg_connection *connection;
     struct gnip_ep *ep;
     int rc;
@@ -221,6 +223,7 @@ static int msg_accept(struct fid_ep *fid, const void *data, size_t bytes)
 
 static int msg_shutdown(struct fid_ep *fid, uint64_t flags)
 {
+    PORT_CALL("fi_shutdown");
     struct gnip_ep *ep = gnip_ep_of(fid);
     struct gnip_msg_connection *connection = ep->connection;
     int rc = -FI_EINVAL;
@@ -297,12 +300,14 @@ void gnip_msg_ep_close(struct gnip_ep *ep)
 
 static int msg_getname(struct fid *fid, void *address, size_t *bytes)
 {
+    PORT_CALL("fi_getname");
     return gnip_ep_cm_ops.getname(fid, address, bytes);
 }
 
 /* A name may belong to another cm_nic, so it cannot change while there is a connection. */
 static int msg_setname(struct fid *fid, void *address, size_t bytes)
 {
+    PORT_CALL("fi_setname");
     struct gnip_ep *ep = gnip_container(fid, struct gnip_ep, fid.fid);
 
     if (ep->connection->msg != NULL)
@@ -312,6 +317,7 @@ static int msg_setname(struct fid *fid, void *address, size_t bytes)
 
 static int msg_getpeer(struct fid_ep *fid, void *address, size_t *bytes)
 {
+    PORT_CALL("fi_getpeer");
     struct gnip_ep *ep = gnip_ep_of(fid);
 
     if (address == NULL || bytes == NULL)

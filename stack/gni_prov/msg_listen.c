@@ -12,11 +12,11 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "msg_cm.h"
 #include "name.h"
 #include "pep.h"
 #include "proto.h"
+#include "port/list.h"
 
 #define BACKLOG 5
 #define ARRIVING_MAX 64
@@ -57,14 +57,14 @@ static bool dealt_with(const struct gnip_msg_listener *listener, const struct gn
 
 /* ---- requests; fabric->msg_lock is held ------------------------------------------------------ */
 
-static struct gnip_msg_request *request_of(struct gnip_link *link)
+static struct gnip_msg_request *request_of(struct port_link *link)
 {
     return gnip_container(link, struct gnip_msg_request, link);
 }
 
 struct gnip_msg_request *gnip_msg_request_find(struct gnip_fabric *fabric, const struct fid *handle)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = fabric->msg_requests.next; link != &fabric->msg_requests; link = link->next)
         if (&request_of(link)->handle == handle)
@@ -75,7 +75,7 @@ struct gnip_msg_request *gnip_msg_request_find(struct gnip_fabric *fabric, const
 static struct gnip_msg_request *find(struct gnip_pep *pep, const struct gnip_msg_ends *ends,
                                      uint32_t incarnation)
 {
-    struct gnip_link *all = &pep->fabric->msg_requests, *link;
+    struct port_link *all = &pep->fabric->msg_requests, *link;
 
     for (link = all->next; link != all; link = link->next)
         if (request_of(link)->pep == pep &&
@@ -101,7 +101,7 @@ static void request_free(struct gnip_msg_request *request)
     leave_state(request);
     if (request->owner != NULL)
         gnip_msg_request_gone(request->owner);
-    gnip_list_remove(&request->link);
+    port_list_remove(&request->link);
     gnip_msg_out_free(request->out);
     free(request);
 }
@@ -140,7 +140,7 @@ static struct gnip_msg_request *request_new(struct gnip_pep *pep, const struct g
     request->incarnation = incarnation;
     port_timer_start(&request->timer, ARRIVING_NS);
     listener->arriving++;
-    gnip_list_append(&pep->fabric->msg_requests, &request->link);
+    port_list_append(&pep->fabric->msg_requests, &request->link);
     gnip_cm_work_add(pep->cm_nic, &pep->cm_nic->msg->work);
     return request;
 }
@@ -323,7 +323,7 @@ int gnip_msg_reject(struct gnip_pep *pep, const struct fid *handle, const void *
 bool gnip_msg_listen_progress(struct gnip_msg_cm *msg)
 {
     struct gnip_fabric *fabric = msg->pep->fabric;
-    struct gnip_link *link, *next;
+    struct port_link *link, *next;
     bool more = false;
 
     port_mutex_lock(&fabric->msg_lock);
@@ -369,7 +369,7 @@ int gnip_msg_listener_open(struct gnip_pep *pep)
 
 void gnip_msg_listener_close(struct gnip_pep *pep)
 {
-    struct gnip_link *all = &pep->fabric->msg_requests, *link, *next;
+    struct port_link *all = &pep->fabric->msg_requests, *link, *next;
 
     port_mutex_lock(&pep->fabric->msg_lock);
     pep->listener->closing = true;
@@ -392,7 +392,7 @@ void gnip_msg_listener_close(struct gnip_pep *pep)
 
 void gnip_msg_listener_free(struct gnip_pep *pep)
 {
-    struct gnip_link *all = &pep->fabric->msg_requests, *link, *next;
+    struct port_link *all = &pep->fabric->msg_requests, *link, *next;
 
     port_mutex_lock(&pep->fabric->msg_lock);
     for (link = all->next; link != all; link = next) {

@@ -3,7 +3,6 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mbox.h"
 #include "nic.h"
@@ -15,6 +14,7 @@
 #include "watch.h"
 
 #include <stdlib.h>
+#include "port/list.h"
 
 #define DEVICE 0
 #define MODES                                                                                    \
@@ -339,7 +339,7 @@ static int create(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_
     gnip_lock_init(&nic->txd_lock, elided);
     gnip_lock_init(&nic->vc_lock, elided);
     gnip_gate_init(&nic->gate, elided);
-    gnip_list_init(&nic->vcs_ready);
+    port_list_init(&nic->vcs_ready);
     nic->vc_slot_first = nic->vc_slot_last = UINT32_MAX;
     rc = bring_up(nic, cdm_id, automatic);
     if (rc != 0) {
@@ -356,7 +356,7 @@ static struct gnip_nic *least_used(const struct gnip_domain *domain, struct gnip
 {
     const struct gnip_domain *sole = domain != NULL && gnip_single(domain) ? domain : NULL;
     struct gnip_nic *least = NULL;
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = auth->nics.next; link != &auth->nics; link = link->next) {
         struct gnip_nic *nic = gnip_container(link, struct gnip_nic, auth_link);
@@ -400,7 +400,7 @@ static int get(struct gnip_ctx *ctx, struct gnip_domain *domain, struct gnip_aut
     rc = create(ctx, domain, auth, cdm_id, nic);
     port_mutex_lock(&ctx->lock);
     if (rc == 0)
-        gnip_list_append(&auth->nics, &(*nic)->auth_link);
+        port_list_append(&auth->nics, &(*nic)->auth_link);
     else
         auth->nic_count--;
     if (rc != 0 && may_share && (*nic = share(domain, auth)) != NULL)
@@ -437,7 +437,7 @@ void gnip_nic_put(struct gnip_nic *nic)
     assert(nic->refs > 0);
     last = --nic->refs == 0;
     if (last) {
-        gnip_list_remove(&nic->auth_link);
+        port_list_remove(&nic->auth_link);
         assert(nic->auth->nic_count > 0);
         nic->auth->nic_count--;
     }

@@ -3,9 +3,9 @@
 #ifndef GNIP_NIC_H
 #define GNIP_NIC_H
 
-#include "list.h"
 #include "lock.h"
 #include "params.h"
+#include "port/list.h"
 
 struct gnip_nic {
     struct gnip_lock lock; /* for GNI calls on this NIC, except GNI_CqTestEvent */
@@ -16,7 +16,7 @@ struct gnip_nic {
     bool automatic;
 
     struct gnip_lock vc_lock; /* protects what follows */
-    struct gnip_link vcs_ready; /* gnip_vc.ready_link: VCs with something to do */
+    struct port_link vcs_ready; /* gnip_vc.ready_link: VCs with something to do */
     uint32_t ready_count;
     struct gnip_vc_slot *vc_slots; /* by id */
     /* free slots, in the order in which they were freed */
@@ -28,7 +28,7 @@ struct gnip_nic {
     uint32_t txd_used, txd_made, txd_count, txd_reserved; /* at most txd_count are allocated */
     struct gnip_txd **txd_chunks;
 
-    struct gnip_link auth_link;
+    struct port_link auth_link;
     struct gnip_ctx *ctx;
     struct gnip_auth *auth;
     bool alone; /* belongs to a listener */

@@ -4,10 +4,10 @@
 #define GNIP_NIC_INTERNAL_H
 
 #include "gnip.h"
-#include "list.h"
 #include "nic.h"
 #include "txd.h"
 #include "vc.h"
+#include "port/list.h"
 
 #define GNIP_TXD_CHUNK 8u /* descriptors that are made at once */
 
@@ -33,16 +33,16 @@ static inline void gnip_vc_id_fetch(const struct gnip_nic *nic, uint32_t id)
 static inline void gnip_vc_link(struct gnip_nic *nic, struct gnip_vc *vc)
 {
     gnip_assert_held(&nic->vc_lock);
-    if (gnip_linked(&vc->ready_link) || gnip_unlikely(vc->ep == NULL)) /* it may have gone */
+    if (port_linked(&vc->ready_link) || gnip_unlikely(vc->ep == NULL)) /* it may have gone */
         return;
-    gnip_list_append(&nic->vcs_ready, &vc->ready_link);
+    port_list_append(&nic->vcs_ready, &vc->ready_link);
     __atomic_store_n(&nic->ready_count, nic->ready_count + 1, __ATOMIC_RELAXED);
 }
 static inline void gnip_vc_unlink(struct gnip_nic *nic, struct gnip_vc *vc)
 {
-    if (!gnip_linked(&vc->ready_link))
+    if (!port_linked(&vc->ready_link))
         return;
-    gnip_list_remove(&vc->ready_link);
+    port_list_remove(&vc->ready_link);
     __atomic_store_n(&nic->ready_count, nic->ready_count - 1, __ATOMIC_RELAXED);
 }
 /* An event has come: the VC polls its mailbox. vc_lock is held. */

@@ -7,13 +7,14 @@
 #include "ctx.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "nic.h"
 #include "nic_internal.h"
 #include "txd.h"
 #include "vc.h"
 #include "vc_internal.h"
+#include "port/list.h"
 
 #define BATCH 32u
 #define BATCHES 8u /* events of one queue in one pass */
@@ -229,7 +230,7 @@ static struct gnip_vc *next_ready(struct gnip_nic *nic)
     struct gnip_vc *vc = NULL;
 
     gnip_lock(&nic->vc_lock);
-    if (!gnip_list_empty(&nic->vcs_ready)) {
+    if (!port_list_empty(&nic->vcs_ready)) {
         vc = gnip_container(nic->vcs_ready.next, struct gnip_vc, ready_link);
         gnip_vc_unlink(nic, vc);
         gnip_gate_hold(&nic->gate, &vc->pins);

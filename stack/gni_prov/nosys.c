@@ -79,6 +79,12 @@ int gnip_no_shutdown(struct fid_ep *ep, uint64_t flags)
     return -FI_ENOSYS;
 }
 
+int gnip_no_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+                   void *context)
+{
+    return -FI_ENOSYS;
+}
+
 int gnip_no_join(struct fid_ep *ep, const void *address, uint64_t flags, struct fid_mc **mc,
                  void *context)
 {

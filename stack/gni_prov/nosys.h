@@ -21,6 +21,8 @@ int gnip_no_listen(struct fid_pep *pep);
 int gnip_no_accept(struct fid_ep *ep, const void *data, size_t bytes);
 int gnip_no_reject(struct fid_pep *pep, fid_t handle, const void *data, size_t bytes);
 int gnip_no_shutdown(struct fid_ep *ep, uint64_t flags);
+int gnip_no_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+                   void *context);
 int gnip_no_join(struct fid_ep *ep, const void *address, uint64_t flags, struct fid_mc **mc,
                  void *context);
 extern const struct fi_ops_msg gnip_no_msg_ops;

@@ -12,7 +12,7 @@
 #include "cq.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "nic.h"
 #include "onesided.h"

@@ -13,16 +13,16 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "name.h"
 #include "nic.h"
 #include "req.h"
 #include "txd.h"
 #include "vc.h"
+#include "port/list.h"
 
 struct channel { /* a channel of the engine */
-    struct gnip_link link; /* gnip_domain.ces */
+    struct port_link link; /* gnip_domain.ces */
     struct gnip_nic *nic;
     gni_ce_handle_t ce;
     uint32_t id;
@@ -37,7 +37,7 @@ struct gnip_ce_edge { /* protected by the EP's lock */
 };
 
 struct operation {
-    struct gnip_link link; /* in gnip_domain.ce_operations */
+    struct port_link link; /* in gnip_domain.ce_operations */
     struct gnip_ep *ep;
     void *context;
     gni_ce_result_t *result;
@@ -70,7 +70,7 @@ static int result_of(gni_return_t rc)
 /* domain->lock is held. */
 static struct channel *find_channel(struct gnip_domain *domain, uint32_t id)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = domain->ces.next; link != &domain->ces; link = link->next) {
         struct channel *channel = gnip_container(link, struct channel, link);
@@ -105,7 +105,7 @@ static int ce_open(struct fid *fid, const struct fid_ep *ep_fid, uint32_t *ce_id
     }
     gnip_nic_ref(channel->nic);
     port_mutex_lock(&domain->lock);
-    gnip_list_append(&domain->ces, &channel->link);
+    port_list_append(&domain->ces, &channel->link);
     port_mutex_unlock(&domain->lock);
     *ce_id = channel->id;
     return 0;
@@ -130,7 +130,7 @@ static int ce_close(struct fid *fid, uint32_t ce_id)
     port_mutex_lock(&domain->lock);
     channel = find_channel(domain, ce_id);
     if (channel != NULL)
-        gnip_list_remove(&channel->link);
+        port_list_remove(&channel->link);
     port_mutex_unlock(&domain->lock);
     if (channel == NULL)
         return -FI_EINVAL;
@@ -140,9 +140,9 @@ static int ce_close(struct fid *fid, uint32_t ce_id)
 
 void gnip_ce_domain_close(struct gnip_domain *domain)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
-    while ((link = gnip_list_pop(&domain->ces)) != NULL)
+    while ((link = port_list_pop(&domain->ces)) != NULL)
         close_channel(gnip_container(link, struct channel, link));
 }
 
@@ -388,7 +388,7 @@ static int ce_post(struct fid_ep *fid, const struct gni_ce_op *op, void *context
         rc = start(ep, op, operation);
     if (rc == 0) {
         ep->ce_edge->operation = operation;
-        gnip_list_append(&ep->domain->ce_operations, &operation->link);
+        port_list_append(&ep->domain->ce_operations, &operation->link);
     }
     gnip_unlock(&ep->lock);
     port_mutex_unlock(&ep->domain->lock);
@@ -404,7 +404,7 @@ static void end(struct operation *operation)
 
     gnip_bounce_put(ep, operation->result);
     ep->ce_edge->operation = NULL;
-    gnip_list_remove(&operation->link);
+    port_list_remove(&operation->link);
     free(operation);
 }
 
@@ -413,7 +413,7 @@ static struct operation *find(struct gnip_domain *domain, const void *context,
                               struct gnip_nic **nic)
 {
     struct operation *found = NULL;
-    struct gnip_link *link;
+    struct port_link *link;
 
     port_mutex_lock(&domain->lock);
     for (link = domain->ce_operations.next; link != &domain->ce_operations; link = link->next) {
@@ -523,7 +523,7 @@ void gnip_ce_ep_close(struct gnip_ep *ep)
 /* With a reference. NULL: there is none. */
 struct gnip_nic *gnip_domain_nic(struct gnip_domain *domain, uint32_t index)
 {
-    struct gnip_link *link, *head = &domain->auth->nics;
+    struct port_link *link, *head = &domain->auth->nics;
     struct gnip_nic *nic = NULL;
 
     port_mutex_lock(&domain->ctx->lock);

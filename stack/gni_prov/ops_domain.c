@@ -53,6 +53,7 @@ static const struct fi_gni_ops_domain ops_1 = {
 
 int gnip_domain_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
+    PORT_CALL("fi_open_ops");
     if (domain_of(fid) == NULL || name == NULL || ops == NULL)
         return -FI_EINVAL;
     if (strcmp(name, FI_GNI_DOMAIN_OPS_1) == 0)

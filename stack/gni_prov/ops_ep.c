@@ -45,6 +45,7 @@ static const struct fi_gni_ops_ep ops_1 = {
 
 int gnip_ep_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
+    PORT_CALL("fi_open_ops");
     if (ep_of(fid) == NULL || name == NULL || ops == NULL || strcmp(name, FI_GNI_EP_OPS_1) != 0)
         return -FI_EINVAL;
     *ops = (void *)&ops_1;

@@ -3,8 +3,8 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "params.h"
+#include "port/list.h"
 
 #define KEYS_MAX 4096
 
@@ -36,7 +36,7 @@ static uint32_t *value_of(struct gnip_ctx *ctx, fab_ops_val_t which)
 /* Credentials that are not in use and have no limits of their own get the default ones. */
 static void pass_on(struct gnip_ctx *ctx)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = ctx->auths.next; link != &ctx->auths; link = link->next) {
         struct gnip_auth *auth = gnip_container(link, struct gnip_auth, link);
@@ -207,6 +207,7 @@ static const struct fi_gni_ops_fab3 ops_3 = {
 
 int gnip_fabric_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
+    PORT_CALL("fi_open_ops");
     if (fabric_of(fid) == NULL || name == NULL || ops == NULL)
         return -FI_EINVAL;
     if (strcmp(name, FI_GNI_FAB_OPS_1) == 0)

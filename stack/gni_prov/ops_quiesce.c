@@ -15,13 +15,13 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mbox.h"
 #include "mr.h"
 #include "nic.h"
 #include "sep.h"
 #include "vc.h"
+#include "port/list.h"
 
 #define SHORTEST_NS 2000u
 #define LONGEST_NS 1000000u
@@ -36,12 +36,12 @@ static struct gnip_domain *domain_of(struct fid *fid)
                : NULL;
 }
 
-static struct gnip_ep *ep_at(struct gnip_link *link)
+static struct gnip_ep *ep_at(struct port_link *link)
 {
     return gnip_container(link, struct gnip_ep, domain_link);
 }
 
-static struct gnip_vc *vc_at(struct gnip_link *link)
+static struct gnip_vc *vc_at(struct port_link *link)
 {
     return gnip_container(link, struct gnip_vc, ep_link);
 }
@@ -54,7 +54,7 @@ static struct gnip_vc *vc_at(struct gnip_link *link)
  */
 static bool quiesce_ep(struct gnip_ep *ep, bool begin, uint32_t *waiting)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     bool quiet;
 
     gnip_lock(&ep->lock);
@@ -78,7 +78,7 @@ static bool cm_nic_is_quiet(struct gnip_cm_nic *cm_nic, uint32_t *work)
     return quiet;
 }
 
-static struct gnip_cm_nic *cm_nic_at(struct gnip_link *link)
+static struct gnip_cm_nic *cm_nic_at(struct port_link *link)
 {
     return gnip_container(link, struct gnip_cm_nic, domain_link);
 }
@@ -97,7 +97,7 @@ static bool nic_is_quiet(struct gnip_nic *nic)
 static bool quiesce_step(struct gnip_domain *domain, uint32_t *done)
 {
     uint32_t polls = 0, waiting = 0, work = 0;
-    struct gnip_link *link;
+    struct port_link *link;
     bool quiet = true;
 
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
@@ -119,7 +119,7 @@ static bool quiesce_step(struct gnip_domain *domain, uint32_t *done)
 /* Peers that are quiesced do not receive requests. */
 static void recall(struct gnip_domain *domain)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = domain->cm_nics.next; link != &domain->cm_nics; link = link->next)
         gnip_datagrams_recall(cm_nic_at(link));
@@ -163,7 +163,7 @@ static void set_paused(struct gnip_domain *domain, bool paused)
 
 static void go_on(struct gnip_domain *domain)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     uint32_t waiting = 0;
 
     set_paused(domain, false);
@@ -176,7 +176,7 @@ static void go_on(struct gnip_domain *domain)
 /* Calls the function for each NIC of the process; stops at the first error. */
 static int each_nic(struct gnip_ctx *ctx, int (*call)(struct gnip_nic *nic))
 {
-    struct gnip_link *link, *nic;
+    struct port_link *link, *nic;
     int rc = 0;
 
     for (link = ctx->auths.next; link != &ctx->auths; link = link->next) {
@@ -196,7 +196,7 @@ static int suspend_nic(struct gnip_nic *nic)
 
 static bool all_suspended(const struct gnip_ctx *ctx)
 {
-    const struct gnip_link *link;
+    const struct port_link *link;
 
     for (link = ctx->domains.next; link != &ctx->domains; link = link->next)
         if (!gnip_container(link, struct gnip_domain, ctx_link)->suspended)
@@ -207,7 +207,7 @@ static bool all_suspended(const struct gnip_ctx *ctx)
 /* Releases what an endpoint without connections still has of GNI. */
 static void suspend_ep(struct gnip_ep *ep)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     gnip_lock(&ep->lock);
     gnip_ce_suspend(ep);
@@ -226,7 +226,7 @@ static void suspend_ep(struct gnip_ep *ep)
 static void suspend_domain(struct gnip_domain *domain)
 {
     struct gnip_ctx *ctx = domain->ctx;
-    struct gnip_link *link;
+    struct port_link *link;
 
     for (link = domain->eps.next; link != &domain->eps; link = link->next)
         suspend_ep(ep_at(link));
@@ -242,7 +242,7 @@ static void suspend_domain(struct gnip_domain *domain)
 /* Resumes the NICs of all domains, and registers their memory again. */
 static int resume_nics(struct gnip_ctx *ctx)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     int rc, first;
 
     if (!ctx->suspended)
@@ -261,7 +261,7 @@ static int resume_nics(struct gnip_ctx *ctx)
 
 static int resume_domain(struct gnip_domain *domain)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     int rc = resume_nics(domain->ctx), next;
 
     if (rc != 0 && rc != -FI_EKEYREJECTED)
@@ -292,8 +292,8 @@ static int is_listener(struct gnip_nic *nic)
 /* Objects that cannot be restored prevent it. */
 static bool can_quiesce(struct gnip_domain *domain)
 {
-    struct gnip_link *link;
-    bool can = gnip_list_empty(&domain->ces) && each_nic(domain->ctx, is_listener) == 0;
+    struct port_link *link;
+    bool can = port_list_empty(&domain->ces) && each_nic(domain->ctx, is_listener) == 0;
 
     for (link = domain->eps.next; link != &domain->eps; link = link->next)
         can = can && ep_at(link)->type != FI_EP_MSG;

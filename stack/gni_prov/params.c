@@ -255,6 +255,32 @@ static int set_from_user(struct gnip_params *params, const struct parameter *par
     return text != NULL ? set_from_text(params, parameter, text) : -FI_ENODATA;
 }
 
+bool gnip_params_max_nics(uint32_t *nics)
+{
+    const char *text = port_getenv("GNIX_MAX_NICS");
+    size_t wanted = 0;
+    int rc = -FI_ENOENT;
+    char *end;
+
+    if (text == NULL)
+        rc = fi_param_get_size_t(gni_prov_ini(), GNIP_PARAM_MAX_NICS, &wanted);
+    if (text == NULL && rc == -FI_ENOENT) /* in a simulation */
+        text = port_getenv("FI_GNI_MAX_NICS");
+    if (text != NULL) {
+        wanted = (size_t)strtoll(text, &end, 0);
+        rc = *end == '\0' ? 0 : -FI_EINVAL;
+    }
+    if (rc == -FI_ENOENT || rc == -FI_ENODATA)
+        return false;
+    if (rc != 0 || wanted == 0 || wanted > UINT16_MAX) {
+        gnip_warn(FI_LOG_CORE,
+                  "the value of GNIX_MAX_NICS or FI_GNI_MAX_NICS is not possible: ignored");
+        return false;
+    }
+    *nics = (uint32_t)wanted;
+    return true;
+}
+
 void gnip_params_init(struct gnip_params *params)
 {
     size_t i;

@@ -21,6 +21,7 @@ static struct gnip_pep *pep_of(struct fid *fid)
 
 static int pep_bind(struct fid *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_bind");
     struct gnip_pep *pep = pep_of(fid);
     struct gnip_eq *eq;
     int rc = 0;
@@ -93,6 +94,7 @@ static int listen_locked(struct gnip_pep *pep)
 
 static int pep_listen(struct fid_pep *fid)
 {
+    PORT_CALL("fi_listen");
     struct gnip_pep *pep = gnip_container(fid, struct gnip_pep, fid);
     int rc;
 
@@ -104,6 +106,7 @@ static int pep_listen(struct fid_pep *fid)
 
 static int pep_reject(struct fid_pep *fid, struct fid *handle, const void *data, size_t bytes)
 {
+    PORT_CALL("fi_reject");
     struct gnip_pep *pep = gnip_container(fid, struct gnip_pep, fid);
 
     if (handle == NULL || bytes > GNIP_CM_DATA_MAX || (data == NULL && bytes > 0) ||
@@ -116,6 +119,7 @@ static int pep_reject(struct fid_pep *fid, struct fid *handle, const void *data,
 
 static int pep_getname(struct fid *fid, void *address, size_t *bytes)
 {
+    PORT_CALL("fi_getname");
     struct gnip_pep *pep = pep_of(fid);
     struct gnip_name name;
 
@@ -129,6 +133,7 @@ static int pep_getname(struct fid *fid, void *address, size_t *bytes)
 
 static int pep_setname(struct fid *fid, void *address, size_t bytes)
 {
+    PORT_CALL("fi_setname");
     struct gnip_pep *pep = pep_of(fid);
     struct gnip_name name;
     int rc = 0;
@@ -150,6 +155,7 @@ static int pep_setname(struct fid *fid, void *address, size_t bytes)
 
 static int pep_getopt(struct fid *fid, int level, int option, void *value, size_t *bytes)
 {
+    PORT_CALL("fi_getopt");
     const size_t size = GNIP_CM_DATA_MAX;
 
     if (level != FI_OPT_ENDPOINT || option != FI_OPT_CM_DATA_SIZE)
@@ -165,16 +171,19 @@ static int pep_getopt(struct fid *fid, int level, int option, void *value, size_
 
 static int no_setopt(struct fid *fid, int level, int option, const void *value, size_t bytes)
 {
+    PORT_CALL("fi_setopt");
     return -FI_ENOSYS;
 }
 
 static ssize_t no_cancel(struct fid *fid, void *context)
 {
+    PORT_CALL("fi_cancel");
     return -FI_ENOSYS;
 }
 
 static int no_getpeer(struct fid_ep *ep, void *address, size_t *bytes)
 {
+    PORT_CALL("fi_getpeer");
     return -FI_ENOSYS;
 }
 
@@ -182,6 +191,7 @@ static int no_getpeer(struct fid_ep *ep, void *address, size_t *bytes)
 
 static int pep_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_pep *pep = pep_of(fid);
 
     if (pep->cm_nic != NULL) {
@@ -246,6 +256,7 @@ static int first_name(struct gnip_pep *pep)
 int gnip_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **result,
                   void *context)
 {
+    PORT_CALL("fi_passive_ep");
     struct gnip_pep *pep;
     int rc;
 

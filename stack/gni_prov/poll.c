@@ -45,6 +45,7 @@ static struct gnip_refs *member_refs(const struct gnip_poll *set, struct fid *ob
 
 static int poll_add(struct fid_poll *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_poll_add");
     struct gnip_poll *set = poll_of(fid);
     struct gnip_refs *refs = member_refs(set, object);
     int rc;
@@ -61,6 +62,7 @@ static int poll_add(struct fid_poll *fid, struct fid *object, uint64_t flags)
 
 static int poll_del(struct fid_poll *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_poll_del");
     struct gnip_poll *set = poll_of(fid);
     struct gnip_refs *refs = member_refs(set, object);
     int rc;
@@ -77,6 +79,7 @@ static int poll_del(struct fid_poll *fid, struct fid *object, uint64_t flags)
 
 static int poll_poll(struct fid_poll *fid, void **contexts, int count)
 {
+    PORT_CALL("fi_poll");
     struct gnip_poll *set = poll_of(fid);
     struct gnip_member *member;
     uint32_t polls = 0;
@@ -99,6 +102,7 @@ static int poll_poll(struct fid_poll *fid, void **contexts, int count)
 
 static int poll_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_poll *set = gnip_container(fid, struct gnip_poll, fid.fid);
 
     if (gnip_busy(&set->refs))
@@ -126,6 +130,7 @@ static const struct fi_ops_poll poll_ops = {
 
 int gnip_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **result)
 {
+    PORT_CALL("fi_poll_open");
     struct gnip_poll *set;
 
     if (attr == NULL || result == NULL || attr->flags != 0)

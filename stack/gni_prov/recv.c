@@ -5,7 +5,7 @@
  */
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "match.h"
 #include "message.h"
 #include "proto.h"

@@ -10,8 +10,9 @@
 #include "cq.h"
 #include "domain.h"
 #include "ep.h"
+#include "findings.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "message.h"
 #include "mr.h"
@@ -177,6 +178,8 @@ void gnip_req_put(struct gnip_req *req)
     assert(req->kind != GNIP_REQ_FREE);
     assert(!req->counted || *limit_of(ep, req) > 0);
     release_memory(req);
+    if (gnip_unlikely(req->watched))
+        gnip_findings_unwatch(req);
     if (gnip_unlikely(req->cq_reserved))
         gnip_cq_unreserve(cq_of(req));
     if (req->counted)
@@ -331,6 +334,8 @@ void gnip_req_complete(struct gnip_req *req, const struct fi_cq_tagged_entry *en
 
     gnip_assert_held(&ep->lock);
     assert(req->kind != GNIP_REQ_FREE && req->pending == 0);
+    if (gnip_unlikely(req->watched))
+        gnip_findings_compare(req);
     if (req->cq_reserved && (req->flags & FI_COMPLETION) && !ep->closing) {
         if (gnip_unlikely(ep->source_err && source == FI_ADDR_NOTAVAIL &&
                           req->kind == GNIP_REQ_RECV && req->vc != NULL)) {

@@ -4,8 +4,9 @@
 #define GNIP_REQ_H
 
 #include "chain.h"
-#include "list.h"
+#include "queue.h"
 #include "proto.h"
+#include "port/list.h"
 
 enum gnip_req_kind {
     GNIP_REQ_FREE,
@@ -20,7 +21,7 @@ enum gnip_req_kind {
 
 /* A posted receive: the part that a search reads, in one cache line. */
 struct gnip_post {
-    struct gnip_link link, bucket;
+    struct port_link link, bucket;
     uint64_t tag, ignore;
     uint64_t sequence;
     fi_addr_t source; /* FI_ADDR_UNSPEC: any */
@@ -86,7 +87,9 @@ struct gnip_req {
     bool delivered; /* SEND: the peer has answered, our own event has not come yet */
     bool failed_final; /* must not be repeated */
     bool cold; /* the fields behind buffers[] are initialised */
+    bool watched; /* `content` is set */
     struct gnip_buffer buffers[GNIP_IOV];
+    struct gnip_content *content; /* of its buffers at the call (findings.c), if `watched` */
     /* the rest; for SEND and RECV gnip_req_init_cold initialises it when needed */
     int error; /* first failure: positive errno */
     int prov_errno;

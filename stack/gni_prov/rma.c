@@ -3,6 +3,7 @@
 #include "cntr.h"
 #include "domain.h"
 #include "ep.h"
+#include "findings.h"
 #include "gnip.h"
 #include "lock.h"
 #include "message.h"
@@ -98,6 +99,8 @@ static int accept(struct gnip_ep *ep, enum gnip_req_kind kind, const struct tran
         gnip_req_put(req);
         return rc;
     }
+    if (gnip_unlikely(ep->checks) && kind == GNIP_REQ_WRITE && !(wanted->flags & FI_INJECT))
+        gnip_findings_watch(req);
     port_spend(PORT_COST_RMA, 1);
     gnip_onesided_submit(req);
     return 0;
@@ -131,6 +134,7 @@ static ssize_t start(struct gnip_ep *ep, enum gnip_req_kind kind, const struct t
 static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
                         uint64_t addr, uint64_t key, void *context)
 {
+    PORT_CALL("fi_read");
     struct gnip_ep *ep = gnip_ep_of(fid);
 
     return start(ep, GNIP_REQ_READ,
@@ -147,6 +151,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                          fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
+    PORT_CALL("fi_readv");
     if (count != 1 || iov == NULL)
         return -FI_EINVAL;
     return rma_read(fid, iov->iov_base, iov->iov_len, desc != NULL ? desc[0] : NULL, src_addr, addr,
@@ -180,6 +185,7 @@ static ssize_t post_message(struct gnip_ep *ep, enum gnip_req_kind kind,
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
+    PORT_CALL("fi_readmsg");
     if (flags & ~READ_FLAGS)
         return -FI_EINVAL;
     return post_message(gnip_ep_of(fid), GNIP_REQ_READ, msg, flags);
@@ -203,6 +209,7 @@ static ssize_t put(struct fid_ep *fid, const void *buf, size_t len, void *desc, 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
                          fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
+    PORT_CALL("fi_write");
     return put(fid, buf, len, desc, 0, DEFAULT_FLAGS(gnip_ep_of(fid), WRITE_FLAGS), dest_addr, addr,
                key, context);
 }
@@ -210,6 +217,7 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *
 static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                           fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
+    PORT_CALL("fi_writev");
     if (count != 1 || iov == NULL)
         return -FI_EINVAL;
     return rma_write(fid, iov->iov_base, iov->iov_len, desc != NULL ? desc[0] : NULL, dest_addr,
@@ -218,6 +226,7 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
+    PORT_CALL("fi_writemsg");
     if (flags & ~WRITE_FLAGS)
         return -FI_EINVAL;
     return post_message(gnip_ep_of(fid), GNIP_REQ_WRITE, msg, flags);
@@ -227,6 +236,7 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, vo
                              uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
                              void *context)
 {
+    PORT_CALL("fi_writedata");
     return put(fid, buf, len, desc, data,
                DEFAULT_FLAGS(gnip_ep_of(fid), WRITE_FLAGS) | FI_REMOTE_CQ_DATA, dest_addr, addr,
                key, context);
@@ -235,12 +245,14 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, vo
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
                           uint64_t addr, uint64_t key)
 {
+    PORT_CALL("fi_inject_write");
     return put(fid, buf, len, NULL, 0, FI_INJECT, dest_addr, addr, key, NULL);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
                               fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
+    PORT_CALL("fi_inject_writedata");
     return put(fid, buf, len, NULL, data, FI_INJECT | FI_REMOTE_CQ_DATA, dest_addr, addr, key,
                NULL);
 }

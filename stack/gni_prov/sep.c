@@ -43,6 +43,7 @@ static uint64_t direction_of(const struct fid *fid)
 
 static int close_context(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_ep *ep = ep_of(fid);
     struct gnip_sep *sep = ep->sep;
     struct gnip_sep_context *context = context_of(ep);
@@ -73,6 +74,7 @@ static int close_context(struct fid *fid)
 
 static int bind_context(struct fid *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_bind");
     return gnip_ep_bind(ep_of(fid), object, flags, direction_of(fid));
 }
 
@@ -91,6 +93,7 @@ static int enable_context(struct gnip_ep *ep, uint64_t direction)
 
 static int control_context(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_ep *ep = ep_of(fid);
 
     if (command == FI_ENABLE)
@@ -146,6 +149,7 @@ static void set_up(struct fid_ep *fid, size_t class, void *context)
 static int open_tx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
                    void *context)
 {
+    PORT_CALL("fi_tx_context");
     struct gnip_sep *sep = sep_of(&fid->fid);
     struct gnip_ep *ep;
     int rc = -FI_EBUSY;
@@ -174,6 +178,7 @@ static int open_tx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struc
 static int open_rx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
                    void *context)
 {
+    PORT_CALL("fi_rx_context");
     struct gnip_sep *sep = sep_of(&fid->fid);
     struct gnip_ep *ep;
     int rc = -FI_EBUSY;
@@ -203,6 +208,7 @@ static int open_rx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struc
 
 static int close_sep(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_sep *sep = sep_of(fid);
 
     if (gnip_busy(&sep->refs))
@@ -220,6 +226,7 @@ static int close_sep(struct fid *fid)
 
 static int bind_sep(struct fid *fid, struct fid *object, uint64_t flags)
 {
+    PORT_CALL("fi_bind");
     struct gnip_sep *sep = sep_of(fid);
     struct gnip_av *av;
     uint32_t i;
@@ -271,6 +278,7 @@ static int enable_sep(struct gnip_sep *sep)
 
 static int control_sep(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     return command == FI_ENABLE ? enable_sep(sep_of(fid)) : -FI_ENOSYS;
 }
 
@@ -283,6 +291,7 @@ static int set_name(fid_t fid, void *address, size_t bytes);
 
 static int get_name(fid_t fid, void *address, size_t *bytes)
 {
+    PORT_CALL("fi_getname");
     const struct gnip_sep *sep = sep_of(fid);
 
     if (bytes == NULL)
@@ -369,6 +378,7 @@ static int take_names(struct gnip_sep *sep)
 /* Changes the address, as long as no context has published the old one. */
 static int set_name(fid_t fid, void *address, size_t bytes)
 {
+    PORT_CALL("fi_setname");
     struct gnip_sep *sep = sep_of(fid);
     struct gnip_cm_nic *old = sep->cm_nic;
     struct gnip_name name;
@@ -405,6 +415,7 @@ static uint32_t contexts_asked(size_t count)
 int gnip_scalable_ep(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **sep_fid,
                      void *context)
 {
+    PORT_CALL("fi_scalable_ep");
     struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
     struct gnip_sep *sep;
     uint32_t tx, rx;

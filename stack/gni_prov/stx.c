@@ -11,6 +11,7 @@
 
 static int close_stx(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_stx *stx = gnip_container(fid, struct gnip_stx, fid.fid);
 
     if (gnip_busy(&stx->refs))
@@ -23,6 +24,7 @@ static int close_stx(struct fid *fid)
 
 static ssize_t cancel(fid_t fid, void *context)
 {
+    PORT_CALL("fi_cancel");
     return -FI_ENOSYS;
 }
 
@@ -48,6 +50,7 @@ static const struct fi_ops_ep stx_ops = {
 int gnip_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid,
                   void *context)
 {
+    PORT_CALL("fi_stx_context");
     struct gnip_domain *domain = gnip_container(domain_fid, struct gnip_domain, fid);
     struct gnip_stx *stx;
     int rc;

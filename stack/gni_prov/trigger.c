@@ -8,7 +8,7 @@
 #include "cntr.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "nic.h"
 #include "req.h"

@@ -7,7 +7,7 @@
 #include "ctx.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "message.h"
 #include "nic.h"

@@ -4,10 +4,11 @@
 #define GNIP_VC_H
 
 #include "cm_nic.h"
-#include "list.h"
+#include "queue.h"
 #include "mbox.h"
 #include "name.h"
 #include "proto.h"
+#include "port/list.h"
 
 enum gnip_vc_state {
     GNIP_VC_NONE = 1,
@@ -29,7 +30,7 @@ struct gnip_vc { /* under ep->lock, except what is said */
     struct gnip_ep *ep;
     struct gnip_nic *nic;
     gni_ep_handle_t gni_ep;
-    struct gnip_link ready_link; /* nic->vcs_ready; under its vc_lock */
+    struct port_link ready_link; /* nic->vcs_ready; under its vc_lock */
     uint32_t pins; /* atomic; messages in flight, and threads that use the VC: it is not freed */
     uint32_t id; /* with generation: 24 bits */
     uint32_t rx_events; /* atomic; of messages that may be in the mailbox */
@@ -96,7 +97,7 @@ struct gnip_vc { /* under ep->lock, except what is said */
     struct gnip_conn *request; /* arrived before the last connection had ended; allocated */
     struct port_timer pause;
     struct gnip_work connect; /* job that sends the request or the answer */
-    struct gnip_link ep_link; /* ep->vcs: all VCs, in order of creation */
+    struct port_link ep_link; /* ep->vcs: all VCs, in order of creation */
     struct gnip_vc *name_next; /* in the EP's hash by name, or in the NIC's pool */
     struct gnip_vc *chain_next; /* ep->chains */
     bool remote_events_blocked; /* until an event of the NIC schedules the VC */

@@ -17,7 +17,7 @@
 #include "ctx.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "mbox.h"
 #include "msg_ep.h"
@@ -31,6 +31,7 @@
 #include "vc.h"
 #include "vc_internal.h"
 #include "watch.h"
+#include "port/list.h"
 
 #define DRAIN_NS \
     2000000000ull /* for answers that find no room in the peer's mailbox when the EP closes */
@@ -433,7 +434,7 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
     if (!forgotten(vc))
         return false;
     gnip_lock(&nic->vc_lock);
-    alone = __atomic_load_n(&vc->pins, __ATOMIC_SEQ_CST) == 1 && !gnip_linked(&vc->ready_link);
+    alone = __atomic_load_n(&vc->pins, __ATOMIC_SEQ_CST) == 1 && !port_linked(&vc->ready_link);
     gnip_unlock(&nic->vc_lock);
     if (!alone) {
         gnip_vc_schedule(vc);
@@ -447,7 +448,7 @@ gnip_cold bool gnip_vc_reap(struct gnip_vc *vc)
 
 /* ---- all VCs of an endpoint ------------------------------------------------------------------ */
 
-static struct gnip_vc *vc_at(struct gnip_link *link)
+static struct gnip_vc *vc_at(struct port_link *link)
 {
     return gnip_container(link, struct gnip_vc, ep_link);
 }
@@ -478,7 +479,7 @@ static bool is_not_over(const struct gnip_vc *vc)
 
 static bool some_left(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc))
 {
-    struct gnip_link *link;
+    struct port_link *link;
     bool left = false;
 
     gnip_lock(&ep->lock);
@@ -515,7 +516,7 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
 
 static void abandon_connecting(struct gnip_ep *ep)
 {
-    struct gnip_link *link;
+    struct port_link *link;
 
     gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
@@ -531,7 +532,7 @@ void gnip_vcs_drain(struct gnip_ep *ep)
 
 void gnip_vcs_close(struct gnip_ep *ep)
 {
-    struct gnip_link *link;
+    struct port_link *link;
     struct gnip_vc *vc;
 
     gnip_lock(&ep->lock);
@@ -544,7 +545,7 @@ void gnip_vcs_close(struct gnip_ep *ep)
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
         gnip_lock(&ep->lock);
-        vc = gnip_list_empty(&ep->vcs) ? NULL : vc_at(ep->vcs.next);
+        vc = port_list_empty(&ep->vcs) ? NULL : vc_at(ep->vcs.next);
         gnip_unlock(&ep->lock);
         if (vc == NULL)
             return;

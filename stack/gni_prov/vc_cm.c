@@ -213,10 +213,6 @@ int gnip_vc_wire(struct gnip_vc *vc)
 /* Sends what waits, and receives messages: an event may have come before. */
 static void begin_traffic(struct gnip_vc *vc)
 {
-#ifdef GNIP_BUG_SIMULTANEOUS_CONNECT /* in sim-run-broken only, for docs/tutorial-provider.md */
-    if (vc->simultaneous)
-        return;
-#endif
     __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
     gnip_vc_schedule(vc);
 }

@@ -13,7 +13,7 @@
  */
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "onesided.h"
 #include "proto.h"

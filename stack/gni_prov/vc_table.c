@@ -11,7 +11,6 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "message.h"
 #include "name.h"
@@ -20,6 +19,7 @@
 #include "params.h"
 #include "vc.h"
 #include "vc_internal.h"
+#include "port/list.h"
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static bool make_room(struct gnip_ep *ep)
     uint32_t bits = ep->vc_bits;
     struct gnip_vc_known *known;
     struct gnip_vc **names;
-    struct gnip_link *link;
+    struct port_link *link;
 
     if (bits == 0)
         bits = bits_of(params->conn_table_initial);
@@ -131,7 +131,7 @@ struct gnip_vc *gnip_vc_new(struct gnip_ep *ep, const struct gnip_name *peer)
     vc->fi_addr = FI_ADDR_NOTAVAIL;
     vc->av_version = ep->av != NULL ? ep->av->version - 1 : 0;
     gnip_vc_move(vc, GNIP_VC_NONE);
-    gnip_list_append(&ep->vcs, &vc->ep_link);
+    port_list_append(&ep->vcs, &vc->ep_link);
     ep->vc_count++;
     bucket = bucket_of(ep, peer->device_addr, peer->cdm_id);
     vc->name_next = *bucket;
@@ -148,7 +148,7 @@ void gnip_vc_detach(struct gnip_vc *vc)
     gnip_assert_held(&vc->ep->lock);
     port_connection(vc, vc->peer.device_addr, vc->peer.cdm_id, NULL);
     gnip_unexpected_detach(vc);
-    gnip_list_remove(&vc->ep_link);
+    port_list_remove(&vc->ep_link);
     assert(ep->vc_count > 0);
     ep->vc_count--;
     for (at = bucket_of(ep, vc->peer.device_addr, vc->peer.cdm_id); *at != vc;)

@@ -121,6 +121,7 @@ static bool any_ready(void *argument, uint32_t *polls)
 
 static int wait_wait(struct fid_wait *fid, int timeout)
 {
+    PORT_CALL("fi_wait");
     struct gnip_wait *set = wait_of(fid);
     uint32_t polls = 0;
     int rc;
@@ -193,6 +194,7 @@ static int arm(struct fid *object)
 
 int gnip_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
+    PORT_CALL("fi_trywait");
     int i, rc, result = 0;
 
     if (count < 0 || (fids == NULL && count > 0))
@@ -209,6 +211,7 @@ int gnip_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 
 static int wait_control(struct fid *fid, int command, void *argument)
 {
+    PORT_CALL("fi_control");
     struct gnip_wait *set = gnip_container(fid, struct gnip_wait, fid.fid);
 
     return gnip_waitable_control(&set->wait, set->wait_obj, command, argument);
@@ -216,6 +219,7 @@ static int wait_control(struct fid *fid, int command, void *argument)
 
 static int wait_close(struct fid *fid)
 {
+    PORT_CALL("fi_close");
     struct gnip_wait *set = gnip_container(fid, struct gnip_wait, fid.fid);
 
     if (gnip_busy(&set->refs))
@@ -242,6 +246,7 @@ static const struct fi_ops_wait wait_ops = {
 
 int gnip_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr, struct fid_wait **result)
 {
+    PORT_CALL("fi_wait_open");
     struct gnip_wait *set;
     int rc;
 

@@ -17,6 +17,7 @@ int gnip_waitable_init(struct gnip_waitable *waitable, bool descriptor)
 {
     memset(waitable, 0, sizeof(*waitable));
     waitable->event = -1;
+    waitable->id = port_new_id();
     if (descriptor) {
         waitable->event = port_event_open();
         if (waitable->event < 0)
@@ -133,6 +134,7 @@ void gnip_waitable_idle(struct gnip_waitable *waitable)
     struct port_thread *self = port_thread_self();
     struct port_thread *poller = __atomic_load_n(&waitable->poller, __ATOMIC_RELAXED);
 
+    port_poll_mark(waitable->id);
     if (gnip_likely(poller == self))
         return;
     /*

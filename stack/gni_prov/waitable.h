@@ -15,6 +15,7 @@ struct gnip_waitable {
     struct port_thread **others; /* more such threads */
     uint32_t other_count, other_room;
     uint32_t waiters; /* threads in gnip_waitable_wait */
+    uint32_t id; /* for port_poll_mark() */
     bool closing;
     bool signalled; /* gnip_waitable_interrupt: the next wait ends at once */
     bool signalled_since; /* an entry was added since gnip_waitable_clear */

@@ -43,5 +43,7 @@ EXPORTED struct fi_provider *fi_prov_ini(void)
         return NULL;
     for (which = 0; which < GNI_NUM_DOM_OPS; which++)
         define(provider, (dom_ops_val_t)which);
+    fi_param_define(provider, GNIP_PARAM_MAX_NICS, FI_PARAM_SIZE_T,
+                    "NICs of a protection tag at most");
     return provider;
 }

@@ -84,7 +84,7 @@ typedef enum dom_ops_val {
     GNI_RMA_RDMA_THRESHOLD, /* uint32_t; bytes */
     GNI_CONN_TABLE_INITIAL_SIZE, /* uint32_t */
     GNI_CONN_TABLE_MAX_SIZE, /* uint32_t */
-    GNI_CONN_TABLE_STEP_SIZE, /* uint32_t; no effect: tables double */
+    GNI_CONN_TABLE_STEP_SIZE, /* uint32_t; factor */
     GNI_VC_ID_TABLE_CAPACITY, /* uint32_t */
     GNI_MBOX_PAGE_SIZE, /* uint32_t; bytes */
     GNI_MBOX_NUM_PER_SLAB, /* uint32_t */
@@ -95,12 +95,12 @@ typedef enum dom_ops_val {
     GNI_MAX_RETRANSMITS, /* uint32_t */
     GNI_ERR_INJECT_COUNT, /* int32_t; fails this many attempts; negative: a random number of them */
     GNI_MR_CACHE_LAZY_DEREG, /* int32_t; 0 or 1 */
-    GNI_MR_CACHE, /* const char *; "internal", "udreg" (the same), "none" */
-    GNI_MR_UDREG_REG_LIMIT, /* uint32_t; no effect */
+    GNI_MR_CACHE, /* const char *; "internal" or "none" */
+    GNI_MR_UDREG_REG_LIMIT, /* uint32_t; only the default */
     GNI_MR_SOFT_REG_LIMIT, /* uint32_t */
     GNI_MR_HARD_REG_LIMIT, /* int32_t; -1: none */
     GNI_MR_HARD_STALE_REG_LIMIT, /* uint32_t */
-    GNI_XPMEM_ENABLE, /* bool; no effect */
+    GNI_XPMEM_ENABLE, /* bool; only false */
     GNI_DGRAM_PROGRESS_TIMEOUT, /* uint32_t; ms */
     GNI_EAGER_AUTO_PROGRESS, /* uint32_t; 0 or 1 */
     GNI_NUM_DOM_OPS

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parameters `networks`, `ip2nets` and `routes`, and whether a configuration can work. */
+#define _GNU_SOURCE
+#include "core/internal.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/nidstr.h"
+
+#define TEXT_MAX 4096 /* of a parameter */
+
+char *lnet_text(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    return text;
+}
+
+void lnet_copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+
+    assert(length < size);
+    memcpy(to, from, length + 1);
+}
+
+static int refuse(char **error, char *text)
+{
+    *error = text;
+    return -EINVAL;
+}
+
+static const char *setting(const struct lnet_node *node, const char *name)
+{
+    const char *text = lnet_setting(node->settings, node->setting_count, "lnet", name);
+
+    return text != NULL ? text : "";
+}
+
+/* ---- networks -------------------------------------------------------------------------------- */
+
+/* Removes blanks around a text, in place. */
+static char *trim(char *text)
+{
+    size_t length;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+/* Where the entry ends: a comma outside of brackets, or the end. NULL: brackets do not match. */
+static char *entry_end(char *text)
+{
+    int depth = 0;
+
+    for (; *text != '\0' && (depth > 0 || *text != ','); text++) {
+        if (*text == '(' || *text == '[')
+            depth++;
+        else if (*text == ')' || *text == ']')
+            depth--;
+        if (depth < 0)
+            return NULL;
+    }
+    return depth == 0 ? text : NULL;
+}
+
+/* "eth0[0,1],eth1": CPU partitions are accepted, and there is one. */
+static int parse_interfaces(char *text, struct lnet_config_net *net, char **error)
+{
+    while (*text != '\0') {
+        char *end = entry_end(text), *next, *name, *brackets;
+
+        if (end == NULL)
+            return refuse(error, lnet_text("networks: brackets do not match"));
+        next = *end == '\0' ? end : end + 1;
+        *end = '\0';
+        brackets = strchr(text, '[');
+        if (brackets != NULL)
+            *brackets = '\0';
+        name = trim(text);
+        if (*name == '\0' || strlen(name) >= sizeof(net->interfaces[0]))
+            return refuse(error, lnet_text("networks: bad name of an interface: \"%s\"", name));
+        if (net->interface_count == sizeof(net->interfaces) / sizeof(net->interfaces[0]))
+            return refuse(error, lnet_text("networks: too many interfaces"));
+        lnet_copy_text(net->interfaces[net->interface_count++], sizeof(net->interfaces[0]), name);
+        text = next;
+    }
+    return 0;
+}
+
+static int parse_net(char *text, struct lnet_config_net *net, char **error)
+{
+    char *open = strchr(text, '('), *close = strrchr(text, ')'), *brackets;
+    char *name;
+
+    memset(net, 0, sizeof(*net));
+    if ((open == NULL) != (close == NULL) || (open != NULL && close < open))
+        return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
+    brackets = strchr(close != NULL ? close : text, '[');
+    if (brackets != NULL)
+        *brackets = '\0';
+    if (open != NULL)
+        *open = *close = '\0';
+    name = trim(text);
+    net->id = libcfs_str2net(name);
+    if (net->id == LNET_NIDNET(LNET_NID_ANY))
+        return refuse(error, lnet_text("networks: \"%s\" is not a network", name));
+    if (open == NULL)
+        return 0;
+
+    return parse_interfaces(open + 1, net, error);
+}
+
+/* Adds the interfaces of a network that was named before to it. */
+static bool merge(struct lnet_config_net *nets, uint32_t count)
+{
+    uint32_t i, j;
+
+    for (i = 0; i < count; i++) {
+        if (nets[i].id != nets[count].id)
+            continue;
+        for (j = 0; j < nets[count].interface_count && nets[i].interface_count < 16; j++)
+            lnet_copy_text(nets[i].interfaces[nets[i].interface_count++],
+                           sizeof(nets[i].interfaces[0]), nets[count].interfaces[j]);
+        return true;
+    }
+    return false;
+}
+
+static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *count, char **error)
+{
+    int rc = 0;
+
+    *nets = NULL;
+    *count = 0;
+    while (rc == 0 && *text != '\0') {
+        char *end = entry_end(text), *next;
+        struct lnet_config_net *more;
+
+        if (end == NULL)
+            return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
+        next = *end == '\0' ? end : end + 1;
+        *end = '\0';
+        more = realloc(*nets, (*count + 1) * sizeof(**nets));
+        if (more == NULL)
+            return -ENOMEM;
+        *nets = more;
+        rc = parse_net(text, &more[*count], error);
+        if (rc == 0 && LNET_NETTYP(more[*count].id) != LOLND && !merge(more, *count))
+            ++*count;
+        text = next;
+    }
+    return rc;
+}
+
+/* `ip2nets`: "tcp(eth0) 192.168.0.*; o2ib 10.0.[1-4].*": entries whose pattern matches an address
+ * of the node; the first one of a network counts. */
+static bool matches_node(const struct lnet_node *node, char *pattern)
+{
+    LIST_HEAD(expressions);
+    bool found = false;
+    uint32_t i;
+
+    if (cfs_ip_addr_parse(pattern, (int)strlen(pattern), &expressions) != 0)
+        return false;
+    for (i = 0; i < node->interface_count && !found; i++)
+        found = cfs_ip_addr_match(node->interfaces[i].address, &expressions) != 0;
+    cfs_ip_addr_free(&expressions);
+    return found;
+}
+
+/* Whether the list "tcp(eth0),gni" has that network already. */
+static bool names_net(const char *networks, const char *net)
+{
+    size_t length = strcspn(net, "([");
+    const char *at = networks;
+
+    while (*at != '\0') {
+        if (strcspn(at, "([,") == length && strncmp(at, net, length) == 0)
+            return true;
+        at = entry_end((char *)at);
+        if (at == NULL || *at == '\0')
+            return false;
+        at++;
+    }
+    return false;
+}
+
+static void networks_of_ip2nets(const struct lnet_node *node, char *rules, char *networks,
+                                size_t size)
+{
+    char *entry, *more = rules;
+    size_t used = 0;
+
+    networks[0] = '\0';
+    while ((entry = strsep(&more, ";\n")) != NULL) {
+        char *words = trim(entry), *net = strsep(&words, " \t"), *pattern;
+
+        while (words != NULL && (pattern = strsep(&words, " \t")) != NULL) {
+            if (*pattern == '\0' || !matches_node(node, pattern))
+                continue;
+            if (!names_net(networks, net))
+                used += (size_t)snprintf(networks + used, size - used, "%s%s", used > 0 ? "," : "",
+                                         net);
+            break;
+        }
+    }
+}
+
+int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
+                         uint32_t *count, char **error)
+{
+    const char *networks = setting(node, "networks"), *ip2nets = setting(node, "ip2nets");
+    char text[TEXT_MAX], rules[TEXT_MAX];
+
+    *nets = NULL;
+    *count = 0;
+    if (*networks != '\0' && *ip2nets != '\0')
+        return refuse(error, lnet_text("networks, ip2nets: only one of the two may be given"));
+    if (strlen(networks) >= sizeof(text) || strlen(ip2nets) >= sizeof(text) / 2)
+        return refuse(error, lnet_text("networks, ip2nets: the text is too long"));
+    if (*ip2nets != '\0') {
+        lnet_copy_text(rules, sizeof(rules), ip2nets);
+        networks_of_ip2nets(node, rules, text, sizeof(text));
+        if (text[0] == '\0')
+            return refuse(error, lnet_text("ip2nets: no rule matches an address of the node"));
+    } else {
+        lnet_copy_text(text, sizeof(text), *networks != '\0' ? networks : "tcp");
+    }
+    return parse_networks(text, nets, count, error);
+}
+
+/* ---- whether it can work --------------------------------------------------------------------- */
+
+static lnet_nid_t nid_of(uint32_t net, const struct lnet_interface *interface)
+{
+    return LNET_MKNID(net, interface->address);
+}
+
+static bool check_nis(const struct lnet_node *node, const struct lnet_config_net *nets,
+                      uint32_t count, lnet_nid_t *nids, uint32_t *nid_count, char **error)
+{
+    uint32_t i, j, k;
+
+    for (i = 0; i < count; i++) {
+        uint32_t type = LNET_NETTYP(nets[i].id);
+
+        if (lnet_lnd_find(type) == NULL) {
+            *error = lnet_text("networks: there is no driver for %s", libcfs_net2str(nets[i].id));
+            return false;
+        }
+        for (j = 0; j < nets[i].interface_count || j == 0; j++) {
+            const char *name = nets[i].interface_count > 0 ? nets[i].interfaces[j] : NULL;
+            const struct lnet_interface *interface = lnet_interface_find(node, type, name);
+            lnet_nid_t nid;
+
+            if (interface == NULL) {
+                *error = lnet_text("networks: the node has no interface %s for %s",
+                                   name != NULL ? name : "", libcfs_net2str(nets[i].id));
+                return false;
+            }
+            nid = nid_of(nets[i].id, interface);
+            for (k = 0; k < *nid_count; k++) {
+                if (nids[k] == nid) {
+                    *error =
+                        lnet_text("networks: two interfaces have the NID %s", libcfs_nid2str(nid));
+                    return false;
+                }
+            }
+            nids[(*nid_count)++] = nid;
+        }
+    }
+    return true;
+}
+
+static bool is_local_net(const struct lnet_config_net *nets, uint32_t count, uint32_t id)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        if (nets[i].id == id)
+            return true;
+    }
+    return false;
+}
+
+static bool is_own(const lnet_nid_t *nids, uint32_t count, lnet_nid_t nid)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        if (nids[i] == nid)
+            return true;
+    }
+    return false;
+}
+
+static bool check_routes(const struct lnet_node *node, const struct lnet_config_net *nets,
+                         uint32_t net_count, const lnet_nid_t *nids, uint32_t nid_count,
+                         char **error)
+{
+    struct lnet_config_route *routes;
+    uint32_t count, i;
+    int rc = lnet_config_routes(node, &routes, &count, error);
+
+    for (i = 0; rc == 0 && i < count; i++) {
+        uint32_t local = LNET_NIDNET(routes[i].gateway);
+        const char *why = NULL;
+
+        if (is_own(nids, nid_count, routes[i].gateway))
+            continue; /* this node is the router */
+        if (local == routes[i].net)
+            why = "the gateway is on the network that it is a gateway to";
+        else if (is_local_net(nets, net_count, routes[i].net))
+            why = "the network is a local one";
+        else if (!is_local_net(nets, net_count, local))
+            why = "the node has no interface on the network of the gateway";
+        if (why != NULL) {
+            *error = lnet_text("routes: %s by %s: %s", libcfs_net2str(routes[i].net),
+                               libcfs_nid2str(routes[i].gateway), why);
+            rc = -EINVAL;
+        }
+    }
+    free(routes);
+    return rc == 0;
+}
+
+/* The values of drivers' parameters. */
+static bool check_drivers(const struct lnet_node *node, const struct lnet_config_net *nets,
+                          uint32_t count, char **error)
+{
+    uint32_t i;
+    bool good = true;
+
+    for (i = 0; i < count && good; i++) {
+        struct lnet_ni ni = {.lnd = lnet_lnd_find(LNET_NETTYP(nets[i].id))};
+
+        good = lnet_ni_tunables(node, &ni, error);
+        free(ni.driver_values);
+    }
+    return good;
+}
+
+bool lnet_config_check(const struct lnet_node *node, char **error)
+{
+    struct lnet_config_net *nets;
+    uint32_t count, nid_count = 0, i, nis = 1;
+    lnet_nid_t *nids;
+    bool good = lnet_config_networks(node, &nets, &count, error) == 0;
+
+    for (i = 0; i < count; i++)
+        nis += nets[i].interface_count + 1;
+    nids = calloc(nis, sizeof(nids[0]));
+    good = good && nids != NULL && check_nis(node, nets, count, nids, &nid_count, error) &&
+           check_drivers(node, nets, count, error) &&
+           check_routes(node, nets, count, nids, nid_count, error);
+    free(nids);
+    free(nets);
+    return good;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Rules that hold messages for some seconds, at the sender and at the receiver. */
+#include "core/fault.h"
+
+static void release(struct sim_event *event);
+
+int lnet_delay_add(struct lnet_node *node, const struct lnet_fault_attr *attr, const char *name,
+                   bool of_host)
+{
+    struct lnet_fault_attr checked = *attr;
+    struct lnet_fault_rule *rule;
+    int rc = lnet_fault_check(&checked, true);
+
+    if (rc != 0)
+        return rc;
+    rule = lnet_fault_rule_new(node, &node->delay_rules, &checked, name, of_host);
+    if (rule == NULL)
+        return -ENOMEM;
+
+    rule->release.event.fire = release;
+    lnet_fault_restart(rule, checked.u.delay.la_rate, checked.u.delay.la_interval);
+    return 0;
+}
+
+int lnet_node_add_delay(struct lnet_node *node, const struct lnet_fault_attr *attr,
+                        const char *name)
+{
+    return lnet_delay_add(node, attr, name, true);
+}
+
+static void arm(struct lnet_fault_rule *rule)
+{
+    if (list_empty(&rule->held) || sim_timer_armed(&rule->release))
+        return;
+
+    sim_timer_arm(&rule->release,
+                  list_first_entry(&rule->held, struct lnet_msg, on_list)->release_at);
+}
+
+bool lnet_fault_delays(struct lnet_node *node, struct lnet_msg *msg)
+{
+    struct lnet_fault_rule *rule;
+
+    list_for_each_entry (rule, &node->delay_rules, on_node) {
+        if (!lnet_fault_matches(&rule->attr, &msg->header) ||
+            !lnet_fault_select(rule, rule->attr.u.delay.la_rate, rule->attr.u.delay.la_interval))
+            continue;
+
+        lnet_fault_count(&rule->stat, msg->header.type);
+        rule->stat.u.delay.ls_delayed++;
+        msg->release_at = sim_now() + (sim_time_t)rule->attr.u.delay.la_latency * SIM_S;
+        list_add_tail(&msg->on_list, &rule->held);
+        arm(rule);
+        return true;
+    }
+    return false;
+}
+
+/* A received message that is held has not been offered to a descriptor or a router buffer yet. */
+static void go_on(struct lnet_msg *msg)
+{
+    struct lnet_node *node = msg->node;
+
+    list_del(&msg->on_list);
+    if (msg->tx_committed) {
+        msg->delay_rule_passed = true;
+        lnet_ni_send(msg);
+    } else if (node->state == LNET_STOPPING) {
+        struct lnet_ni *ni = msg->rx_ni;
+        void *in = msg->in;
+        uint32_t type = msg->header.type, bytes = msg->header.payload_length;
+
+        lnet_record_dropped(node, &msg->header, "LNet stopped");
+        lnet_finalize(msg, -ECANCELED);
+        lnet_drop_incoming(ni, in, type, bytes);
+    } else {
+        lnet_parse_delayed(msg);
+    }
+}
+
+static void release(struct sim_event *event)
+{
+    struct sim_timer *timer = sim_container_of(event, struct sim_timer, event);
+    struct lnet_fault_rule *rule = sim_container_of(timer, struct lnet_fault_rule, release);
+    struct lnet_node *node = rule->node;
+
+    lnet_host_lock(node);
+    while (!list_empty(&rule->held)) {
+        struct lnet_msg *msg = list_first_entry(&rule->held, struct lnet_msg, on_list);
+
+        if (msg->release_at > sim_now())
+            break;
+        go_on(msg);
+    }
+    arm(rule);
+    lnet_host_unlock(node);
+}
+
+void lnet_delay_release(struct lnet_fault_rule *rule)
+{
+    while (!list_empty(&rule->held))
+        go_on(list_first_entry(&rule->held, struct lnet_msg, on_list));
+    sim_timer_cancel(&rule->release);
+}

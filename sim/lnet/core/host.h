@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What LNet needs of the host that it runs on. Time, timers, metrics, trace and ledger come from
+ * the engine: jacquard_engine (virtual clock) or jacquard_engine_wall (the clock of an ordinary
+ * process). This header is the rest; sim/ implements it for simulated nodes, live/ for ordinary
+ * processes.
+ */
+#ifndef JACQUARD_LNET_HOST_H
+#define JACQUARD_LNET_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "engine/sim.h"
+#include "lnet/node.h"
+
+/* The host's own state of a node (node->host), made with the node and freed with it. */
+void lnet_host_open(struct lnet_node *node);
+void lnet_host_close(struct lnet_node *node);
+
+/* The node on which the calling process runs; in live mode the process itself is the node. NULL: it
+ * has no LNet. */
+struct lnet_node *lnet_host_current(void);
+
+/*
+ * One lock per node. LNet's calls take it, drivers and timers run with it, and callbacks of event
+ * queues run under it, as under the kernel's resource lock. In a simulation nothing runs at the
+ * same time, so the lock only records that it is held.
+ */
+void lnet_host_lock(struct lnet_node *node);
+void lnet_host_unlock(struct lnet_node *node);
+/* Whether the calling thread holds the lock: an API call then comes from a callback. */
+bool lnet_host_locked_by_me(const struct lnet_node *node);
+
+/* Waits for lnet_host_wake(node), at most until `deadline` (SIM_NEVER: none); releases the lock
+ * meanwhile. Spurious returns are allowed. `why` is static. */
+void lnet_host_wait(struct lnet_node *node, sim_time_t deadline, const char *why);
+void lnet_host_wake(struct lnet_node *node);
+
+/* An assertion of LNet failed: `text` names it. The node stops (a simulated node crashes, and the
+ * run fails; a process aborts). Does not return to the caller in live mode; in a simulation it does
+ * not return where a fiber runs, and elsewhere the caller must leave the node alone. */
+void lnet_host_panic(struct lnet_node *node, const char *text);
+
+#endif

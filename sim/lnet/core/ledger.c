@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The ledger of a simulation: each message that is handed in must arrive, or be dropped or fail for
+ * a reason. Sender and receiver are different nodes, and a header has no room for a number. So the
+ * header itself, without the NIDs, finds the record of a message; of several messages with equal
+ * headers it is the oldest one with the same content.
+ */
+#include "core/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/metrics.h"
+#include "engine/trace.h"
+
+#define BUCKETS (1u << 12)
+#define PIECE 4096u
+
+struct lnet_record {
+    struct list_head on_bucket;
+    struct list_head on_all;
+    uint64_t key, digest;
+    uint32_t bytes;
+    uint32_t type;
+    uint64_t flow; /* of the trace */
+    struct lnet_node *hop; /* the node that sends it, first or as a router */
+    lnet_nid_t next_hop;
+    bool sent; /* the sender is done with it */
+    bool forwarded; /* by a router at least */
+    bool settled, arrived;
+    bool again; /* was sent again: it may arrive twice */
+    struct sim_ledger_entry entry;
+};
+
+static struct list_head *buckets; /* NULL: no ledger */
+static LIST_HEAD(all); /* records */
+static LIST_HEAD(unused);
+static struct sim_ledger_book books[4]; /* by type of message */
+static struct sim_ledger_book md_book;
+
+static struct lnet_record *record_new(void)
+{
+    struct lnet_record *record;
+
+    if (list_empty(&unused)) {
+        record = malloc(sizeof(*record));
+        if (record == NULL)
+            abort();
+    } else {
+        record = list_first_entry(&unused, struct lnet_record, on_all);
+        list_del(&record->on_all);
+    }
+    memset(record, 0, sizeof(*record));
+    list_add_tail(&record->on_all, &all);
+    return record;
+}
+
+static void record_free(struct lnet_record *record)
+{
+    list_del(&record->on_bucket);
+    list_move(&record->on_all, &unused);
+}
+
+void lnet_ledger_open(void)
+{
+    static const char *const names[] = {"lnet.ack", "lnet.put", "lnet.get", "lnet.reply"};
+    uint32_t i;
+
+    lnet_ledger_close();
+    buckets = malloc(BUCKETS * sizeof(buckets[0]));
+    if (buckets == NULL)
+        abort();
+    for (i = 0; i < BUCKETS; i++)
+        INIT_LIST_HEAD(&buckets[i]);
+    for (i = 0; i < 4; i++)
+        sim_ledger_book_register(&books[i], names[i]);
+    sim_ledger_book_register(&md_book, "lnet.descriptor");
+}
+
+void lnet_ledger_close(void)
+{
+    while (!list_empty(&all))
+        record_free(list_first_entry(&all, struct lnet_record, on_all));
+    while (!list_empty(&unused)) {
+        struct lnet_record *record = list_first_entry(&unused, struct lnet_record, on_all);
+
+        list_del(&record->on_all);
+        free(record);
+    }
+    free(buckets);
+    buckets = NULL;
+}
+
+static uint64_t key_of(const struct lnet_hdr *header)
+{
+    return sim_hash_bytes(&header->dest_pid, sizeof(*header) - offsetof(struct lnet_hdr, dest_pid),
+                          header->type);
+}
+
+static uint64_t digest_of(const struct lnet_fragments *list, uint32_t offset, uint32_t length)
+{
+    uint8_t piece[PIECE];
+    uint64_t digest = 0;
+    uint32_t at, part;
+
+    if (length == 0)
+        return sim_ledger_digest(NULL, 0, 0);
+    if (list->count == 1)
+        return sim_ledger_digest((const char *)list->fragment->iov_base + offset, length, 0);
+
+    /* The lists of sender and receiver are cut differently. */
+    for (at = 0; at < length; at += part) {
+        part = length - at < PIECE ? length - at : PIECE;
+        lnet_copy_from_fragments(piece, list, offset + at, part);
+        digest += sim_ledger_digest(piece, part, at);
+    }
+    return digest;
+}
+
+static void settle(struct lnet_record *record, enum sim_ledger_outcome outcome)
+{
+    if (!record->settled)
+        sim_ledger_settle(&record->entry, outcome);
+    record->settled = true;
+}
+
+/* A record that nobody needs any more goes. */
+static void finish(struct lnet_record *record)
+{
+    if (record->sent && record->settled && record->arrived && !record->again)
+        record_free(record);
+}
+
+void lnet_record_open(struct lnet_msg *msg)
+{
+    struct lnet_record *record;
+    uint32_t type = msg->header.type;
+
+    if (buckets == NULL)
+        return;
+
+    record = record_new();
+    record->key = key_of(&msg->header);
+    record->type = type;
+    if (msg->flow == 0)
+        msg->flow = sim_trace_flow_new();
+    record->flow = msg->flow;
+    record->hop = msg->node;
+    record->next_hop = msg->header.dest_nid;
+    record->bytes = msg->payload_length;
+    record->digest = digest_of(&msg->payload, msg->payload_offset, msg->payload_length);
+    sim_ledger_open(&books[type], &record->entry, msg->node->number,
+                    LNET_NIDADDR(msg->header.dest_nid), msg->payload_length);
+    sim_ledger_hand_in(&record->entry, record->digest);
+    list_add_tail(&record->on_bucket, &buckets[record->key & (BUCKETS - 1)]);
+    msg->record = record;
+}
+
+static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *digest)
+{
+    uint64_t key = key_of(header);
+    struct lnet_record *record, *oldest = NULL, *late = NULL;
+
+    list_for_each_entry (record, &buckets[key & (BUCKETS - 1)], on_bucket) {
+        if (record->key != key)
+            continue;
+        if (record->arrived || (record->settled && !record->again)) {
+            if (late == NULL)
+                late = record;
+            continue;
+        }
+        if (digest == NULL || record->digest == *digest)
+            return record;
+        if (oldest == NULL)
+            oldest = record;
+    }
+    return oldest != NULL ? oldest : late;
+}
+
+void lnet_record_hop(struct lnet_msg *msg)
+{
+    struct lnet_record *record = msg->record;
+
+    if (buckets == NULL)
+        return;
+    if (record == NULL && msg->routing)
+        record = find(&msg->header, NULL);
+    if (record == NULL)
+        return;
+
+    msg->flow = record->flow;
+    record->hop = msg->node;
+    record->next_hop = msg->next_hop;
+    record->forwarded = record->forwarded || msg->routing;
+    record->again = record->again || msg->retries > 0;
+}
+
+void lnet_record_arrived(struct lnet_node *node, struct lnet_msg *msg, int status)
+{
+    const struct lnet_hdr *header = &msg->header;
+    struct lnet_record *record;
+    uint64_t digest = 0;
+    bool whole = header->type != LNET_MSG_GET && msg->wanted == header->payload_length;
+
+    if (buckets == NULL || status != 0 || msg->optimized_get)
+        return;
+
+    if (whole)
+        digest = digest_of(&msg->md->fragments, msg->offset, msg->wanted);
+    record = find(header, whole ? &digest : NULL);
+    if (record == NULL) {
+        sim_ledger_violation(&books[header->type],
+                             "node %s received a message of %u bytes that no node sent", node->name,
+                             header->payload_length);
+        return;
+    }
+    msg->flow = record->flow;
+    if (record->arrived && record->again)
+        return; /* the second copy of a message that was sent again */
+    record->arrived = true;
+    /* The descriptor allowed truncation, so the missing bytes are no loss. */
+    sim_ledger_deliver(&record->entry, record->bytes, whole ? digest : record->digest);
+    if (record->sent)
+        settle(record, SIM_LEDGER_OK);
+    finish(record);
+}
+
+static void count_drop(const char *why)
+{
+    char name[96];
+    struct sim_metric *metric;
+    char *at;
+
+    snprintf(name, sizeof(name), "lnet.dropped.%s", why);
+    for (at = name; *at != '\0'; at++) {
+        if (*at == ' ')
+            *at = '_';
+    }
+    metric = sim_metric_counter(name, SIM_METRIC_COUNT);
+    if (metric != NULL)
+        metric->counter++;
+}
+
+void lnet_record_dropped(struct lnet_node *node, const struct lnet_hdr *header, const char *why)
+{
+    struct lnet_record *record;
+
+    (void)node;
+    if (buckets == NULL)
+        return;
+    count_drop(why);
+    record = find(header, NULL);
+    if (record == NULL || record->arrived)
+        return;
+
+    record->arrived = true;
+    settle(record, SIM_LEDGER_ERROR);
+    finish(record);
+}
+
+void lnet_record_sent(struct lnet_msg *msg, int status)
+{
+    struct lnet_record *record = msg->record;
+
+    msg->record = NULL;
+    record->sent = true;
+    if (status != 0)
+        settle(record, SIM_LEDGER_ERROR);
+    else if (record->arrived)
+        settle(record, SIM_LEDGER_OK);
+    finish(record);
+}
+
+/* The descriptor waits no longer for an answer. Whether the request or the answer was lost is in
+ * their records. */
+void lnet_record_timed_out(struct lnet_node *node, const struct lnet_libmd *md)
+{
+    (void)node;
+    (void)md;
+    if (buckets != NULL)
+        count_drop("response timeout");
+}
+
+/* Messages that `from` (NULL: any node) sends or has sent to `next_hop` (LNET_NID_ANY: to all) are
+ * lost. */
+static void lose(const struct lnet_node *from, lnet_nid_t next_hop, bool sent_only)
+{
+    struct lnet_record *record, *next;
+    uint32_t i;
+
+    for (i = 0; buckets != NULL && i < BUCKETS; i++) {
+        list_for_each_entry_safe (record, next, &buckets[i], on_bucket) {
+            if ((from != NULL && record->hop != from) ||
+                (next_hop != LNET_NID_ANY && record->next_hop != next_hop) || record->settled ||
+                (sent_only && !record->sent && !record->forwarded))
+                continue;
+            settle(record, SIM_LEDGER_ABANDONED);
+        }
+    }
+}
+
+void lnet_records_lost(const struct lnet_node *from, lnet_nid_t next_hop)
+{
+    lose(from, next_hop, false);
+}
+
+void lnet_ledger_md(uint32_t opened, uint32_t closed)
+{
+    if (buckets != NULL)
+        sim_ledger_count(&md_book, opened, closed);
+}
+
+void lnet_ledger_md_violation(const struct lnet_node *node)
+{
+    if (buckets != NULL)
+        sim_ledger_violation(&md_book, "node %s: an event after the one that said unlinked",
+                             node->name);
+}
+
+void lnet_connection_lost(struct lnet_ni *ni, lnet_nid_t peer)
+{
+    lose(ni->node, peer, true);
+}

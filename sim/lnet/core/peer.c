@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers: who owns which NIDs, their credits, and whether they are alive. */
+#include "core/internal.h"
+
+#include <stdlib.h>
+
+#define FIRST_BUCKETS 8u
+
+static uint32_t bucket_of(const struct lnet_instance *instance, lnet_nid_t nid)
+{
+    return (uint32_t)sim_mix(nid) & (instance->peer_bucket_count - 1);
+}
+
+struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid)
+{
+    struct lnet_peer_ni *peer;
+
+    if (instance->peer_bucket_count == 0)
+        return NULL;
+
+    peer = instance->peer_buckets[bucket_of(instance, nid)];
+    while (peer != NULL && peer->nid != nid)
+        peer = peer->next_in_bucket;
+    return peer;
+}
+
+static void link_peer(struct lnet_instance *instance, struct lnet_peer_ni *peer)
+{
+    struct lnet_peer_ni **bucket = &instance->peer_buckets[bucket_of(instance, peer->nid)];
+
+    peer->next_in_bucket = *bucket;
+    *bucket = peer;
+}
+
+/* At most one NID per bucket on average. */
+static bool make_room(struct lnet_instance *instance)
+{
+    uint32_t count =
+        instance->peer_bucket_count == 0 ? FIRST_BUCKETS : 2 * instance->peer_bucket_count;
+    struct lnet_peer_ni **buckets;
+    struct lnet_peer *peer;
+    struct lnet_peer_ni *peer_ni;
+
+    if (instance->peer_ni_count < instance->peer_bucket_count)
+        return true;
+    buckets = calloc(count, sizeof(buckets[0]));
+    if (buckets == NULL)
+        return false;
+
+    free(instance->peer_buckets);
+    instance->peer_buckets = buckets;
+    instance->peer_bucket_count = count;
+    list_for_each_entry (peer, &instance->peers, on_node) {
+        list_for_each_entry (peer_ni, &peer->nis, on_peer)
+            link_peer(instance, peer_ni);
+    }
+    return true;
+}
+
+static int router_credits(const struct lnet_node *node, const struct lnet_ni *ni)
+{
+    if (ni->peer_buffer_credits > 0)
+        return ni->peer_buffer_credits;
+    if (node->params.peer_buffer_credits > 0)
+        return node->params.peer_buffer_credits;
+
+    return ni->peer_credits;
+}
+
+static void init_peer_ni(struct lnet_node *node, struct lnet_peer_ni *peer, lnet_nid_t nid)
+{
+    peer->nid = nid;
+    peer->net = lnet_net_by_id(node->instance, LNET_NIDNET(nid));
+    peer->health = LNET_MAX_HEALTH_VALUE;
+    peer->alive = true;
+    INIT_LIST_HEAD(&peer->on_peer);
+    INIT_LIST_HEAD(&peer->tx_delayed);
+    INIT_LIST_HEAD(&peer->router_delayed);
+    INIT_LIST_HEAD(&peer->on_recovery);
+    if (peer->net != NULL && !list_empty(&peer->net->nis)) {
+        const struct lnet_ni *ni = list_first_entry(&peer->net->nis, struct lnet_ni, on_net);
+
+        peer->tx_credits = ni->peer_credits;
+        peer->router_credits = router_credits(node, ni);
+    }
+    peer->tx_credits_min = peer->tx_credits;
+    peer->router_credits_min = peer->router_credits;
+    peer->last_alive = sim_now();
+}
+
+struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid)
+{
+    struct lnet_instance *instance = node->instance;
+    struct lnet_peer_ni *peer_ni = lnet_peer_ni_find(instance, nid);
+    struct lnet_peer *peer;
+
+    if (peer_ni != NULL)
+        return peer_ni;
+    if (!make_room(instance))
+        return NULL;
+    peer = calloc(1, sizeof(*peer));
+    peer_ni = calloc(1, sizeof(*peer_ni));
+    if (peer == NULL || peer_ni == NULL) {
+        free(peer);
+        free(peer_ni);
+        return NULL;
+    }
+    INIT_LIST_HEAD(&peer->nis);
+    peer->primary = nid;
+    list_add_tail(&peer->on_node, &instance->peers);
+    init_peer_ni(node, peer_ni, nid);
+    peer_ni->peer = peer;
+    list_add_tail(&peer_ni->on_peer, &peer->nis);
+    instance->peer_ni_count++;
+    link_peer(instance, peer_ni);
+    return peer_ni;
+}
+
+void lnet_peers_free(struct lnet_instance *instance)
+{
+    while (!list_empty(&instance->peers)) {
+        struct lnet_peer *peer = list_first_entry(&instance->peers, struct lnet_peer, on_node);
+
+        while (!list_empty(&peer->nis)) {
+            struct lnet_peer_ni *peer_ni =
+                list_first_entry(&peer->nis, struct lnet_peer_ni, on_peer);
+
+            assert(list_empty(&peer_ni->tx_delayed) && list_empty(&peer_ni->router_delayed));
+            list_del(&peer_ni->on_peer);
+            free(peer_ni);
+        }
+        list_del(&peer->on_node);
+        free(peer);
+    }
+    free(instance->peer_buckets);
+    instance->peer_buckets = NULL;
+    instance->peer_bucket_count = 0;
+    instance->peer_ni_count = 0;
+}
+
+lnet_nid_t lnet_peer_primary(struct lnet_instance *instance, lnet_nid_t nid)
+{
+    const struct lnet_peer_ni *peer = lnet_peer_ni_find(instance, nid);
+
+    return peer != NULL ? peer->peer->primary : nid;
+}
+
+lnet_nid_t lnet_msg_initiator(const struct lnet_msg *msg)
+{
+    if (msg->rx_peer != NULL && msg->rx_peer->nid == msg->header.src_nid)
+        return msg->rx_peer->peer->primary;
+
+    return lnet_peer_primary(msg->node->instance, msg->header.src_nid);
+}
+
+/* ---- alive ----------------------------------------------------------------------------------- */
+
+void lnet_peer_received(struct lnet_peer_ni *peer)
+{
+    peer->last_alive = sim_now();
+    peer->alive = true;
+    peer->notified_down = false;
+    if (peer->gateway != NULL)
+        lnet_pinger_received(peer->gateway);
+}
+
+void lnet_notify(struct lnet_ni *ni, lnet_nid_t nid, bool alive, sim_time_t when)
+{
+    struct lnet_node *node = ni->node;
+    struct lnet_peer_ni *peer;
+
+    if (node->state != LNET_RUNNING)
+        return;
+    if (!alive && node->params.auto_down == 0)
+        return;
+    peer = lnet_peer_ni_find(node->instance, nid);
+    if (peer == NULL || when < peer->last_alive)
+        return; /* it has sent something since */
+
+    if (alive) {
+        lnet_peer_received(peer);
+        return;
+    }
+    peer->alive = false;
+    peer->notified_down = true;
+    if (peer->gateway != NULL)
+        lnet_pinger_lost(peer->gateway);
+}
+
+/* Only routers judge peers, and only where peers have a time limit. */
+bool lnet_peer_usable(struct lnet_peer_ni *peer, struct lnet_ni *ni)
+{
+    sim_time_t limit = (sim_time_t)ni->peer_timeout_s * SIM_S;
+
+    if (!ni->node->instance->routing || ni->peer_timeout_s <= 0)
+        return true;
+    if (!peer->notified_down && sim_now() - peer->last_alive < limit)
+        return true;
+
+    if (ni->lnd->query != NULL &&
+        (peer->last_query == 0 || sim_now() - peer->last_query >= SIM_S)) {
+        sim_time_t received_at = 0;
+
+        peer->last_query = sim_now();
+        ni->lnd->query(ni, peer->nid, &received_at);
+        if (received_at > peer->last_alive) {
+            peer->last_alive = received_at;
+            peer->notified_down = false;
+        }
+    }
+    peer->alive = !peer->notified_down && sim_now() - peer->last_alive < limit;
+    return peer->alive;
+}

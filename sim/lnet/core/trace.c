@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The tracks of a node's LNet: messages that it sends, receives and forwards, and its credits. */
+#include "core/internal.h"
+#include "engine/trace.h"
+
+enum { TRACK_SENT = 16, TRACK_RECEIVED = 17, TRACK_FORWARDED = 18, TRACK_CREDITS = 19 };
+
+void lnet_trace_register(void)
+{
+    static const struct sim_trace_track kinds[] = {
+        {"LNet sends", &sim_trace_nodes, false},
+        {"LNet receives", &sim_trace_nodes, false},
+        {"LNet forwards", &sim_trace_nodes, false},
+        {"LNet credits", &sim_trace_nodes, false},
+    };
+    uint32_t i;
+
+    for (i = 0; i < 4; i++)
+        sim_trace_track_register(TRACK_SENT + i, &kinds[i]);
+}
+
+static const char *name_of(uint32_t type)
+{
+    static const char *const names[] = {"ACK", "PUT", "GET", "REPLY"};
+
+    return type < 4 ? names[type] : "?";
+}
+
+static void write_point(const struct lnet_msg *msg, const struct sim_trace_point *point)
+{
+    const struct lnet_hdr *header = &msg->header;
+    char source[LNET_NIDSTR_SIZE], target[LNET_NIDSTR_SIZE];
+    struct sim_trace_argument arguments[4] = {
+        {"from", libcfs_nid2str_r(header->src_nid, source, sizeof(source)), 0},
+        {"to", libcfs_nid2str_r(header->dest_nid, target, sizeof(target)), 0},
+        {"match bits", NULL, msg->event.match_bits},
+        {"portal", NULL, msg->event.pt_index},
+    };
+
+    sim_trace_write_arguments(point, true, arguments, 4);
+}
+
+static void emit(const struct lnet_msg *msg, uint32_t track, uint32_t type, sim_time_t began,
+                 uint64_t bytes)
+{
+    struct sim_trace_point point = {
+        .kind = SIM_TRACE_SLICE,
+        .track = track,
+        .node = msg->node->number,
+        .name = name_of(type),
+        .time = began,
+        .duration = sim_now() > began ? sim_now() - began : 0,
+        .flow = msg->flow,
+        .value = bytes,
+    };
+
+#if SIM_VIRTUAL_TIME
+    sim_digest_add(point.kind, track, point.node, 0, point.name, began, point.duration, point.flow,
+                   bytes);
+#endif
+    if (sim_unlikely(sim_trace_on))
+        write_point(msg, &point);
+}
+
+void lnet_trace_sent(const struct lnet_msg *msg)
+{
+    emit(msg, msg->routing ? TRACK_FORWARDED : TRACK_SENT, msg->header.type, msg->began,
+         msg->payload_length);
+}
+
+void lnet_trace_received(const struct lnet_msg *msg)
+{
+    emit(msg, TRACK_RECEIVED, msg->event.msg_type, msg->began, msg->wanted);
+}
+
+void lnet_trace_credits(const struct lnet_ni *ni)
+{
+    struct sim_trace_point point = {
+        .kind = SIM_TRACE_COUNTER,
+        .track = TRACK_CREDITS,
+        .node = ni->node->number,
+        .name = "transmit credits",
+        .time = sim_now(),
+        .value = ni->tx_credits > 0 ? (uint64_t)ni->tx_credits : 0,
+    };
+
+    if (sim_unlikely(sim_trace_on))
+        sim_trace_write(&point);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The host of simulated nodes: fibers of one thread, so a lock is a record of who holds it. */
+#include "core/internal.h"
+#include "lnd/gni.h"
+#include "lnd/o2ib.h"
+#include "lnd/o2ib/verbs.h"
+#include "lnd/tcp/sock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct lnet_node *(*current_node)(void);
+static void (*on_panic)(struct lnet_node *node, const char *text);
+
+struct waiter {
+    struct list_head on_host;
+    struct sim_fiber *fiber;
+};
+
+struct host {
+    bool locked;
+    const struct sim_fiber *holder; /* NULL: an event */
+    struct list_head waiters;
+};
+
+void lnet_sim_register_drivers(void)
+{
+    lnet_lnd_register(&lnet_lnd_tcp);
+    lnet_lnd_register(&lnet_lnd_o2ib);
+    lnet_lnd_register(&lnet_lnd_gni);
+}
+
+/* When all nodes are gone: what their drivers shared. */
+void lnet_sim_end(void)
+{
+    lnet_verbs_end();
+    current_node = NULL;
+    on_panic = NULL;
+}
+
+void lnet_sim_set_current(struct lnet_node *(*current)(void))
+{
+    current_node = current;
+}
+
+void lnet_sim_set_panic(void (*panicked)(struct lnet_node *node, const char *text))
+{
+    on_panic = panicked;
+}
+
+struct lnet_node *lnet_host_current(void)
+{
+    return current_node != NULL ? current_node() : NULL;
+}
+
+void lnet_host_open(struct lnet_node *node)
+{
+    struct host *host = calloc(1, sizeof(*host));
+
+    if (host == NULL)
+        abort();
+    INIT_LIST_HEAD(&host->waiters);
+    node->host = host;
+}
+
+void lnet_host_close(struct lnet_node *node)
+{
+    free(node->host);
+}
+
+void lnet_host_lock(struct lnet_node *node)
+{
+    struct host *host = node->host;
+
+    /* A fiber that was killed may have held it. */
+    host->locked = true;
+    host->holder = sim_fiber_self();
+}
+
+void lnet_host_unlock(struct lnet_node *node)
+{
+    struct host *host = node->host;
+
+    host->locked = false;
+}
+
+/* An event that calls a callback runs on no fiber of its own: a call of LNet from there comes from
+ * the same place, too. */
+bool lnet_host_locked_by_me(const struct lnet_node *node)
+{
+    const struct host *host = node->host;
+
+    return host->locked && host->holder == sim_fiber_self();
+}
+
+void lnet_host_wait(struct lnet_node *node, sim_time_t deadline, const char *why)
+{
+    struct host *host = node->host;
+    struct waiter waiter = {.fiber = sim_fiber_self()};
+    struct sim_wait wait = {.text = why};
+
+    assert(waiter.fiber != NULL);
+    list_add_tail(&waiter.on_host, &host->waiters);
+    host->locked = false;
+    sim_wait_until(deadline, &wait);
+    list_del(&waiter.on_host);
+    host->locked = true;
+    host->holder = waiter.fiber;
+}
+
+void lnet_host_wake(struct lnet_node *node)
+{
+    struct host *host = node->host;
+    struct waiter *waiter;
+
+    list_for_each_entry (waiter, &host->waiters, on_host)
+        sim_wake(waiter->fiber);
+}
+
+void lnet_host_panic(struct lnet_node *node, const char *text)
+{
+    static const struct sim_wait wait = {.text = "its node failed an assertion of LNet"};
+
+    if (node->state == LNET_PANICKED)
+        return;
+
+    free(node->panic_text);
+    node->panic_text = strdup(text);
+    node->state = LNET_PANICKED;
+    node->silent = true;
+    if (on_panic != NULL)
+        on_panic(node, text);
+    if (on_panic != NULL && sim_fiber_self() != NULL)
+        sim_wait_until(SIM_NEVER, &wait); /* until the node's crash ends the fiber */
+}

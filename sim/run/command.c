@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "campaign.h"
+#include "campaign/campaign.h"
 #include "scenario/value.h"
 
 static bool parse_seed(const char *option, const char *text, uint64_t *seed, char **error)
@@ -29,10 +29,10 @@ static bool parse_seeds(struct command *command, char **error)
         parse_seed("--seeds", ends[1] != NULL ? ends[1] : ends[0], &command->last_seed, error);
 
     if (ok && (command->last_seed < command->first_seed ||
-               command->last_seed - command->first_seed >= RUNS_MAX)) {
+               command->last_seed - command->first_seed >= CAMPAIGN_RUNS_MAX)) {
         *error = g_strdup_printf(
             "--seeds: %s is not a range; allowed: A-B with A not above B, at most %u seeds",
-            command->seeds, RUNS_MAX);
+            command->seeds, CAMPAIGN_RUNS_MAX);
         ok = false;
     } else if (!ok && *error == NULL) {
         *error = g_strdup("--seeds: allowed: A-B");
@@ -47,7 +47,7 @@ static bool parse_overrides(struct command *command, char **error)
     guint given_sets = command->set != NULL ? g_strv_length(command->set) : 0, i;
     uint64_t seed;
 
-    command->overrides = g_new0(struct override, given_sets + 1);
+    command->overrides = g_new0(struct override, given_sets + 2); /* --seed, --until-fail */
     for (i = 0; i < given_sets; i++) {
         char *equals = strchr(command->set[i], '=');
         char *origin = g_strdup_printf("--set %s", command->set[i]);
@@ -83,6 +83,17 @@ static bool check_combination(const struct command *command, char **error)
     else if (command->live && (command->seeds != NULL || command->out != NULL ||
                                command->trace != NULL || command->check || command->json))
         *error = g_strdup("--live: not together with --seeds, --out, --trace, --check, --json");
+    else if ((command->until_fail || command->minimize) && (command->live || command->check))
+        *error = g_strdup_printf("--%s: not together with --live or --check",
+                                 command->until_fail ? "until-fail" : "minimize");
+    else if (command->minimize &&
+             (command->until_fail || command->seeds != NULL || command->trace != NULL))
+        *error = g_strdup("--minimize: not together with --until-fail, --seeds, --trace; allowed: "
+                          "one run, with --seed");
+    else if (command->pcap != NULL && (command->live || command->check || command->seeds != NULL ||
+                                       command->until_fail || command->minimize))
+        *error = g_strdup("--pcap: not together with --live, --check, --seeds, --until-fail, "
+                          "--minimize; allowed: one run");
     else if (command->parallel < 0 || command->parallel > 256)
         *error = g_strdup("-j: allowed: 1 to 256 processes");
     return *error == NULL;
@@ -130,6 +141,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
          "Print the known machines", NULL},
         {"list-params", 0, 0, G_OPTION_ARG_NONE, &command->list_params,
          "Print the model's parameters with their sources", NULL},
+        {"list-rules", 0, 0, G_OPTION_ARG_NONE, &command->list_rules,
+         "Print the rules whose violations a run reports as findings", NULL},
         {"live", 0, 0, G_OPTION_ARG_NONE, &command->live,
          "Start a fabric for ordinary processes, until it is interrupted (the scenario may be left "
          "out)",
@@ -144,6 +157,13 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         {"seed", 0, 0, G_OPTION_ARG_STRING, &command->seed, "Run with this seed", "N"},
         {"seeds", 0, 0, G_OPTION_ARG_STRING, &command->seeds, "Run once with each of these seeds",
          "A-B"},
+        {"until-fail", 0, 0, G_OPTION_ARG_NONE, &command->until_fail,
+         "Run seeds, from the scenario's on or those of --seeds, until one fails; report that one",
+         NULL},
+        {"minimize", 0, 0, G_OPTION_ARG_NONE, &command->minimize,
+         "Reduce a failing scenario: fewer faults, ranks and messages; writes NAME.minimal.yaml, "
+         "into DIR with --out",
+         NULL},
         {"jobs", 'j', 0, G_OPTION_ARG_INT, &command->parallel,
          "Runs at a time (default: one per core)", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &command->json,
@@ -153,6 +173,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         {"force", 0, 0, G_OPTION_ARG_NONE, &command->force,
          "Let --out write into a folder that holds files", NULL},
         {"trace", 0, 0, G_OPTION_ARG_FILENAME, &command->trace, "Write a Perfetto trace", "FILE"},
+        {"pcap", 0, 0, G_OPTION_ARG_FILENAME, &command->pcap,
+         "Write what LNet sends over TCP, as pcapng", "FILE"},
         {"schema-markdown", 0, 0, G_OPTION_ARG_NONE, &command->markdown,
          "Print the scenario reference", NULL},
         {"no-color", 0, 0, G_OPTION_ARG_NONE, &command->no_color, "No colours", NULL},
@@ -167,6 +189,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         context, "Runs a scenario on a simulated fabric: virtual time, faults, a verdict.");
     g_option_context_set_description(context, "Exit code: 0 expectations and ledger hold, 1 they "
                                               "do not, 2 bad input, 3 deadlock or a limit.\n"
+                                              "sim-run diff A.pftrace B.pftrace prints the first "
+                                              "difference of two traces.\n"
                                               "See sim-run(1) and docs/scenario-reference.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_help_enabled(

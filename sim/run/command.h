@@ -8,12 +8,12 @@
 #include "scenario/scenario.h"
 
 struct command {
-    gboolean help, version, list_workloads, list_presets, list_params, check, json, force, markdown,
-        no_color, quiet, live;
+    gboolean help, version, list_workloads, list_presets, list_params, list_rules, check, json,
+        force, markdown, no_color, quiet, live, until_fail, minimize;
     gint ready_fd;
     gchar **set;
     gchar *help_text; /* --help was given */
-    gchar *seed, *seeds, *out, *trace, *socket;
+    gchar *seed, *seeds, *out, *trace, *pcap, *socket;
     gint parallel;
     /* made from it */
     const char *file;

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "campaign.h"
 #include "command.h"
+#include "campaign/campaign.h"
+#include "campaign/minimize.h"
+#include "diff.h"
 #include "scenario/file.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
 #include "report/lists.h"
 #include "live/live_fabric.h"
+#include "lnet/node.h"
 #include "report/output.h"
 #include "verdict/verdict.h"
 
@@ -69,7 +72,7 @@ static int report(const struct command *command, json_t *result)
     if (command->json)
         return say_json(result, status);
     if (command->quiet) {
-        json_array_foreach(json_object_get(result, "problems"), i, problem)
+        json_array_foreach (json_object_get(result, "problems"), i, problem)
             fprintf(stderr, "%s\n", json_string_value(problem));
     } else {
         text = g_string_new(NULL);
@@ -160,16 +163,34 @@ static json_t *run_with_trace(const struct command *command, const struct scenar
     return result;
 }
 
+/* Begins or ends the capture. False: *error (g_free) names the file. */
+static bool capture(const char *path, bool begin, char **error)
+{
+    char *what = NULL;
+
+    if (path == NULL || (begin ? lnet_sim_capture(path, &what) : lnet_sim_capture_end(&what)))
+        return true;
+    *error = strstr(what, path) != NULL ? g_strdup(what) : g_strdup_printf("%s: %s", path, what);
+    free(what);
+    return false;
+}
+
 static int run_one(const struct command *command, const struct scenario *scenario)
 {
     struct progress progress;
     char *error = NULL;
     json_t *result;
 
+    if (!capture(command->pcap, true, &error))
+        return bad_input(error);
     report_progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
     result = command->out != NULL ? run_with_folder(command, scenario, &progress, &error)
                                   : run_with_trace(command, scenario, &progress, &error);
     report_progress_end(&progress);
+    if (result != NULL && !capture(command->pcap, false, &error)) {
+        json_decref(result);
+        result = NULL;
+    }
     return result != NULL ? report(command, result) : bad_input(error);
 }
 
@@ -179,7 +200,10 @@ static json_t *campaign_member(const struct campaign *campaign, const struct ove
                                size_t count, const char *name, char **error)
 {
     const struct scenario_options options = {.overrides = overrides, .override_count = count};
-    struct scenario *scenario = scenario_load(campaign->file, &options, error);
+    struct scenario *scenario = campaign->text != NULL
+                                    ? scenario_parse(campaign->text, strlen(campaign->text),
+                                                     campaign->file, &options, error)
+                                    : scenario_load(campaign->file, &options, error);
     char *folder = campaign->out != NULL ? g_build_filename(campaign->out, name, NULL) : NULL;
     json_t *result = NULL;
 
@@ -241,6 +265,11 @@ static int execute(const struct command *command, struct campaign *campaign)
     return report_campaign(command, campaign, result);
 }
 
+static unsigned parallel_runs(const struct command *command)
+{
+    return command->parallel != 0 ? (unsigned)command->parallel : g_get_num_processors();
+}
+
 static int run_campaign(const struct command *command, const struct scenario *scenario)
 {
     const struct tree *sweep = scenario->sweep;
@@ -252,7 +281,7 @@ static int run_campaign(const struct command *command, const struct scenario *sc
         .first_seed = command->first_seed,
         .last_seed = command->last_seed,
         .seeds = command->seeds != NULL,
-        .parallel = command->parallel != 0 ? (unsigned)command->parallel : g_get_num_processors(),
+        .parallel = parallel_runs(command),
         .axes = sweep != NULL ? sweep->count : 0,
         .axis = sweep != NULL ? (const struct tree *const *)sweep->items : NULL,
     };
@@ -260,12 +289,101 @@ static int run_campaign(const struct command *command, const struct scenario *sc
     if (command->trace != NULL)
         return bad_input(
             g_strdup("--trace: not with many runs; allowed: --out, which keeps a trace of each"));
-    if (campaign_size(&campaign) > RUNS_MAX)
+    if (campaign_size(&campaign) > CAMPAIGN_RUNS_MAX)
         return bad_input(g_strdup_printf(
-            "--seeds: too many runs together with the sweep; allowed: %u", RUNS_MAX));
+            "--seeds: too many runs together with the sweep; allowed: %u", CAMPAIGN_RUNS_MAX));
     if (!cluster_libfabric_start_for(scenario, &error)) /* once for all runs, which are forked */
         return bad_input(error);
     return execute(command, &campaign);
+}
+
+/* ---- until one fails ------------------------------------------------------------------------- */
+
+static void say_how_to_repeat(const struct command *command, uint64_t seed)
+{
+    GString *text = g_string_new("reproduce: sim-run ");
+    char *quoted;
+    guint i;
+
+    quoted = g_shell_quote(command->file);
+    g_string_append(text, quoted);
+    g_free(quoted);
+    for (i = 0; command->set != NULL && command->set[i] != NULL; i++) {
+        char *whole =
+            g_strdup_printf("%s=%s", command->overrides[i].path, command->overrides[i].value);
+        quoted = g_shell_quote(whole);
+        g_string_append_printf(text, " --set %s", quoted);
+        g_free(quoted);
+        g_free(whole);
+    }
+    g_string_append_printf(text, " --seed %" PRIu64, seed);
+    fprintf(command->json || command->quiet ? stderr : stdout, "%s\nreduce it: add --minimize\n",
+            text->str);
+    g_string_free(text, TRUE);
+}
+
+static int run_seed(struct command *command, uint64_t seed)
+{
+    char text[32], *error = NULL;
+    const struct scenario_options options = {command->overrides, command->override_count + 1};
+    struct scenario *scenario;
+    int status;
+
+    snprintf(text, sizeof(text), "%" PRIu64, seed);
+    command->overrides[command->override_count] = (struct override){"seed", text, "--until-fail"};
+    scenario = scenario_load(command->file, &options, &error);
+    if (scenario == NULL)
+        return bad_input(error);
+    status = run_one(command, scenario);
+    scenario_free(scenario);
+    say_how_to_repeat(command, seed);
+    return status;
+}
+
+static int run_until_fail(struct command *command, const struct scenario *scenario)
+{
+    uint64_t first = command->seeds != NULL ? command->first_seed : scenario->seed, seed = 0;
+    uint64_t last = command->seeds != NULL                   ? command->last_seed
+                    : first > UINT64_MAX - CAMPAIGN_RUNS_MAX ? UINT64_MAX
+                                                             : first + CAMPAIGN_RUNS_MAX - 1;
+    const struct campaign campaign = {
+        .file = command->file,
+        .overrides = command->overrides,
+        .override_count = command->override_count,
+        .parallel = parallel_runs(command),
+    };
+    char *error = NULL;
+
+    if (!cluster_libfabric_start_for(scenario, &error))
+        return bad_input(error);
+    if (campaign_first_failure(&campaign, first, last, campaign_member, &seed))
+        return run_seed(command, seed);
+    if (!command->quiet)
+        printf("no seed from %" PRIu64 " to %" PRIu64 " fails\n", first, last);
+    return EXIT_HOLDS;
+}
+
+/* ---- the smallest scenario that fails ---------------------------------------------------------
+ */
+
+static int minimize(const struct command *command, const struct scenario *scenario)
+{
+    const struct campaign_minimize options = {command->file, command->out};
+    char *error = NULL;
+    int status;
+    json_t *result = campaign_minimize(&options, scenario, campaign_member, &status, &error);
+    GString *text;
+
+    if (result == NULL) {
+        bad_input(error);
+        return status;
+    }
+    if (command->json)
+        return say_json(result, status);
+    text = g_string_new(NULL);
+    campaign_minimize_print(result, text);
+    json_decref(result);
+    return say(text, status);
 }
 
 /* ---- validate only --------------------------------------------------------------------------- */
@@ -341,6 +459,7 @@ static int list(const struct command *command)
         g_string_free(text, TRUE);
         return say_json(command->list_workloads ? report_workloads_json()
                         : command->list_presets ? report_presets_json()
+                        : command->list_rules   ? report_rules_json()
                                                 : report_params_json(),
                         EXIT_HOLDS);
     }
@@ -354,13 +473,15 @@ static int list(const struct command *command)
         report_workloads_print(text);
     } else if (command->list_presets) {
         report_presets_print(text);
+    } else if (command->list_rules) {
+        report_rules_print(text);
     } else {
         report_params_print(text);
     }
     return say(text, EXIT_HOLDS);
 }
 
-static int run_file(const struct command *command)
+static int run_file(struct command *command)
 {
     const struct scenario_options options = {command->overrides, command->override_count,
                                              .keep_sweep = true};
@@ -370,8 +491,16 @@ static int run_file(const struct command *command)
 
     if (scenario == NULL)
         return bad_input(error);
-    if (command->check)
+    if (scenario->sweep != NULL && (command->until_fail || command->minimize))
+        status = bad_input(
+            g_strdup_printf("%s: sweep: not together with --%s; allowed: one combination, by --set",
+                            command->file, command->minimize ? "minimize" : "until-fail"));
+    else if (command->check)
         status = check_only(command, scenario);
+    else if (command->minimize)
+        status = minimize(command, scenario);
+    else if (command->until_fail)
+        status = run_until_fail(command, scenario);
     else if (command->seeds != NULL || scenario->sweep != NULL)
         status = run_campaign(command, scenario);
     else
@@ -405,12 +534,17 @@ int main(int argc, char **argv)
     char *error = NULL;
     int status;
 
+    if (argc > 1 && strcmp(argv[1], "diff") == 0) {
+        diff_run(argc, argv, &error);
+        return bad_input(error);
+    }
+    cluster_findings_register();
     if (!command_parse(&command, argc, argv, &error))
         status = bad_input(error);
     else if (command.help)
         status = say(g_string_new(command.help_text), EXIT_HOLDS);
     else if (command.version || command.markdown || command.list_workloads ||
-             command.list_presets || command.list_params)
+             command.list_presets || command.list_params || command.list_rules)
         status = list(&command);
     else if (command.live)
         status = run_live(&command);
@@ -425,6 +559,7 @@ int main(int argc, char **argv)
     g_free(command.seeds);
     g_free(command.out);
     g_free(command.trace);
+    g_free(command.pcap);
     g_free(command.socket);
     return status;
 }

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "engine/crash.h"
 #include "engine/fault.h"
 #include "engine/ledger.h"
 #include "engine/trace.h"
 #include "cluster/heap.h"
 #include "cluster/libfabric.h"
+#include "cluster/lnet.h"
 #include "cluster/port_fiber.h"
 #include "cluster/process_manager.h"
 
@@ -68,6 +70,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
     cluster->scenario = scenario;
     cluster->options = *options;
     cluster->memory = g_ptr_array_new_with_free_func(g_free);
+    cluster->crashes = cluster_crashes_new();
     cluster_jobs_limits(cluster);
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
@@ -79,7 +82,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
         cluster->trace_path =
             g_strdup(options->trace_shown != NULL ? options->trace_shown : options->trace);
     }
-    if (!cluster_networks_create(cluster, error))
+    if (!cluster_networks_create(cluster, error) || !cluster_lnet_create(cluster, error))
         goto err;
     cluster_cray_begin(cluster);
     pmi_begin(cluster);
@@ -110,10 +113,11 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
 static void publish_counters(const struct cluster *cluster)
 {
     cluster_networks_publish(cluster);
+    cluster_lnet_publish(cluster);
     pmi_publish_counters(cluster);
-    sim_metric_counter("engine.events", METRIC_COUNT)->counter = sim_core.events_fired;
-    sim_metric_counter("engine.switches", METRIC_COUNT)->counter = sim_core.fiber_switches;
-    sim_metric_counter("engine.virtual_time", METRIC_PS)->counter = cluster->ended;
+    sim_metric_counter("engine.events", SIM_METRIC_COUNT)->counter = sim_core.events_fired;
+    sim_metric_counter("engine.switches", SIM_METRIC_COUNT)->counter = sim_core.fiber_switches;
+    sim_metric_counter("engine.virtual_time", SIM_METRIC_PS)->counter = cluster->ended;
 }
 
 /* Sends what foreign programs print to the standard error. The standard output is for the report.
@@ -153,18 +157,27 @@ bool cluster_run(struct cluster *cluster, char **error)
     if (!cluster_libfabric_start_for(cluster->scenario, error))
         return false;
     output = divert_output(cluster);
+    cluster_crash_begin(cluster);
+    sim_interrupt_catch();
     cluster->outcome = sim_run();
+    cluster->interrupted = sim_interrupted();
+    sim_interrupt_release();
+    cluster_crash_end();
     restore_output(output);
     cluster->wall_seconds = (double)(g_get_monotonic_time() - begin) * 1e-6;
-    cluster->digest = sim_core.digest;
+    cluster->digest = sim_digest();
     cluster->events = sim_core.events_fired;
     cluster->switches = sim_core.fiber_switches;
-    if (cluster->outcome != SIM_DONE) {
+    if (cluster->outcome != SIM_DONE || cluster->interrupted != 0) {
         cluster->ended = sim_now();
         sim_for_each_waiter(collect_waiter, cluster);
     }
     for (i = 0; i < cluster->job_count; i++)
         cluster->ended = MAX(cluster->ended, cluster->jobs[i].ended);
+    for (i = 0; i < cluster->network_count; i++)
+        if (cluster->networks[i].aries != NULL)
+            aries_fabric_abandon_events(cluster->networks[i].aries);
+    cluster_lnet_end(cluster);
     cluster->balanced = sim_ledger_balance();
     publish_counters(cluster);
     if (cluster->trace_path == NULL)
@@ -187,6 +200,7 @@ void cluster_destroy(struct cluster *cluster)
     pmi_end(cluster);
     /* Fault points and ledger books are members of the fabric and of the cluster: forget them
      * first. */
+    cluster_lnet_destroy(cluster);
     sim_fault_reset();
     sim_ledger_reset();
     cluster_networks_destroy(cluster);
@@ -202,6 +216,7 @@ void cluster_destroy(struct cluster *cluster)
     g_free(cluster->waiters);
     port_pages_end();
     g_ptr_array_unref(cluster->memory);
+    g_ptr_array_unref(cluster->crashes);
     g_free(cluster->timed);
     g_free(cluster->trace_path);
     g_free(cluster);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Turns the faults of a scenario into rules at fault points, and into timers. */
 #include "cluster/cluster.h"
+#include "cluster/lnet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,15 @@ static bool add_rule(struct cluster *cluster, const struct scenario_fault *fault
         return false;
     }
     rule.label = strdup(fault->title);
+    if (fault->only_numbers != NULL) {
+        size_t bytes = fault->only_count * sizeof(*rule.only);
+
+        rule.only = malloc(bytes);
+        if (rule.label == NULL || rule.only == NULL)
+            abort();
+        memcpy(rule.only, fault->only_numbers, bytes);
+        rule.only_count = fault->only_count;
+    }
     /* The seed decides which subjects the rule hits. The title is unique, so adding or removing
      * a rule leaves the random numbers of the others as they are. */
     sim_random_init(&rule.random, cluster->scenario->seed, fault->title, 0);
@@ -68,14 +78,35 @@ static bool change_link(struct net *net, const struct scenario_fault *fault)
     return net_link_set_alive(net, a, b, which, fault->action == LINK_UP);
 }
 
+static void kill_rank(struct rank *rank, void *arg)
+{
+    (void)arg;
+    rank_kill(rank, "its node crashed");
+}
+
+/* A node without an Aries NIC, which would tell its ranks. */
+static void crash_switched_node(struct cluster *cluster, uint32_t node)
+{
+    struct net *net = cluster_net(cluster);
+    size_t i;
+
+    for (i = 0; i < cluster->job_count; i++)
+        cluster_job_for_each_rank_on(&cluster->jobs[i], node, kill_rank, NULL);
+    net_link_set_alive(net, net_router_of(net, node), net_routers(net) + node, 0, false);
+}
+
 static bool fault_node(struct cluster *cluster, const struct scenario_fault *fault)
 {
     uint32_t node = (uint32_t)fault->node;
 
     switch (fault->action) {
     case NODE_CRASH:
-        aries_node_crash(cluster_aries(cluster), node);
+        if (cluster_aries(cluster) != NULL)
+            aries_node_crash(cluster_aries(cluster), node);
+        else
+            crash_switched_node(cluster, node);
         cluster_node_disconnect(cluster, node);
+        cluster_lnet_crash_node(cluster, node);
         break;
     case NODE_HANG:
         aries_nic_hang(cluster_aries(cluster), node, fault->duration);
@@ -135,8 +166,12 @@ static void fire(struct sim_event *event)
     struct timed_fault *timed = sim_container_of(event, struct timed_fault, timer.event);
     const struct scenario_fault *fault = timed->scenario;
 
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, (uint32_t)fault->place,
-          scenario_fault_action(fault), sim_now(), 0, 0, fault->action);
+    sim_trace_add_text("fault", fault->title);
+    sim_trace_add_text("at", fault->where);
+    if (scenario_given(fault->at, "node"))
+        sim_trace_add_number("node", fault->node);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, (uint32_t)fault->place,
+              scenario_fault_action(fault), sim_now(), 0, 0, fault->action);
     timed->injected = inject(timed->cluster, fault);
 }
 
@@ -205,8 +240,6 @@ static bool create_fault(struct cluster *cluster, size_t index, char **error)
 
 bool cluster_faults_create(struct cluster *cluster, char **error)
 {
-    static const enum aries_mutation mutations[] = {ARIES_MUTATE_DROP, ARIES_MUTATE_DUPLICATE,
-                                                    ARIES_MUTATE_REORDER, ARIES_MUTATE_FLIP};
     const struct scenario *scenario = cluster->scenario;
     size_t i;
 
@@ -215,9 +248,6 @@ bool cluster_faults_create(struct cluster *cluster, char **error)
         if (!create_fault(cluster, i, error))
             return false;
     }
-    if (scenario->mutation.at != NULL)
-        aries_mutate(cluster_aries(cluster), mutations[scenario->mutation.what],
-                     scenario->mutation.every);
     return true;
 }
 

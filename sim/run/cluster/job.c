@@ -27,6 +27,8 @@ static void describe_rank(struct job *job, struct app *app, struct rank *rank, u
     cluster_cray_rank(rank);
 }
 
+#define TRACE_INDEX_STEP 4096u /* between the jobs of a node without a NIC */
+
 static bool start_rank(struct rank *rank, sim_time_t at)
 {
     struct job *job = rank->job;
@@ -34,12 +36,18 @@ static bool start_rank(struct rank *rank, sim_time_t at)
     char name[96];
 
     snprintf(name, sizeof(name), "%s.%u", job->name, rank->id);
-    sim_trace_set_rank_name(rank->node, rank->on_node, name);
     if (cluster_aries(cluster) != NULL)
         rank->process =
             aries_process_create(cluster_aries(cluster), rank->node, job->ptag, RANK_PID(rank->id),
                                  rank->app->scenario->privileged, name, killed, rank);
+    /* Ranks of several jobs on a node have different tracks. */
+    rank->trace_index = rank->process != NULL
+                            ? aries_process_trace_index(rank->process)
+                            : rank->on_node + (uint32_t)(job - cluster->jobs) * TRACE_INDEX_STEP;
+    sim_trace_set_rank_name(rank->node, rank->trace_index, name);
     rank_start(rank, at);
+    if (rank->fiber != NULL)
+        sim_trace_set_caller(rank->fiber, rank->node, rank->trace_index);
     return rank->fiber != NULL;
 }
 

@@ -8,7 +8,9 @@
 #include "cluster/cluster.h"
 #include "cluster/port_fiber.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "engine/trace.h"
 
 struct setting {
@@ -76,6 +78,8 @@ static bool create_network(struct cluster *cluster, size_t index, const char *pa
     network->net = net_create(&config, &what);
     if (network->net != NULL && params != NULL)
         network->aries = aries_fabric_create(network->net, params, cluster->options.seed);
+    if (network->aries != NULL)
+        aries_fabric_check(network->aries, cluster->scenario->checks == CHECKS_ON);
     if (params != NULL)
         aries_params_free(params);
     if (network->net != NULL)
@@ -184,35 +188,58 @@ void cluster_node_disconnect(struct cluster *cluster, uint32_t node)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static void publish(const char *layer, const struct cluster_network *network, const char *name,
-                    enum sim_metric_unit unit, uint64_t value)
-{
-    char *full = network != NULL ? g_strconcat(layer, ".", network->name, ".", name, NULL)
-                                 : g_strconcat(layer, ".", name, NULL);
+/* A member of struct net_counters or aries_counters, of type uint64_t, and its metric's name. */
+struct counter {
+    const char *name;
+    size_t offset;
+    enum sim_metric_unit unit;
+};
+#define NET(name, unit)                                               \
+    {                                                                 \
+#name, offsetof(struct net_counters, name), SIM_METRIC_##unit \
+    }
+#define ARIES(name, unit)                                               \
+    {                                                                   \
+#name, offsetof(struct aries_counters, name), SIM_METRIC_##unit \
+    }
 
-    sim_metric_counter(full, unit)->counter = value;
-    g_free(full);
+static const struct counter net_table[] = {
+    NET(transfers, COUNT), NET(packets, COUNT),     NET(units, COUNT),    NET(hops, COUNT),
+    NET(minimal, COUNT),   NET(non_minimal, COUNT), NET(dropped, COUNT),  NET(unreachable, COUNT),
+    NET(delayed, COUNT),   NET(duplicated, COUNT),  NET(poisoned, COUNT), NET(replays, COUNT),
+    NET(waiting, PS),
+};
+static const struct counter aries_table[] = {
+    ARIES(transactions, COUNT),     ARIES(request_packets, COUNT), ARIES(request_flits, COUNT),
+    ARIES(response_packets, COUNT), ARIES(payload_bytes, BYTES),   ARIES(events, COUNT),
+    ARIES(errors, COUNT),           ARIES(smsg_sent, COUNT),       ARIES(smsg_received, COUNT),
+    ARIES(msgq_sent, COUNT),        ARIES(msgq_received, COUNT),   ARIES(datagrams, COUNT),
+    ARIES(overruns, COUNT),         ARIES(retransmits, COUNT),     ARIES(orb_max, COUNT),
+    ARIES(error_events, COUNT),
+};
+
+/* Metrics appear in the result in the order of the table. */
+static void publish(const char *prefix, const struct counter *table, size_t count,
+                    const void *counters)
+{
+    uint64_t value;
+    char *name;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        name = g_strconcat(prefix, ".", table[i].name, NULL);
+        memcpy(&value, (const char *)counters + table[i].offset, sizeof(value));
+        sim_metric_counter(name, table[i].unit)->counter = value;
+        g_free(name);
+    }
 }
 
-/* `shown` NULL: the first network. */
-static void publish_net(const struct net *net, const struct cluster_network *shown)
+static void publish_net(const struct net *net, const char *prefix)
 {
     struct net_counters counters;
 
     net_get_counters(net, &counters);
-    publish("net", shown, "transfers", METRIC_COUNT, counters.transfers);
-    publish("net", shown, "packets", METRIC_COUNT, counters.packets);
-    publish("net", shown, "units", METRIC_COUNT, counters.units);
-    publish("net", shown, "hops", METRIC_COUNT, counters.hops);
-    publish("net", shown, "minimal", METRIC_COUNT, counters.minimal);
-    publish("net", shown, "non_minimal", METRIC_COUNT, counters.non_minimal);
-    publish("net", shown, "dropped", METRIC_COUNT, counters.dropped);
-    publish("net", shown, "unreachable", METRIC_COUNT, counters.unreachable);
-    publish("net", shown, "delayed", METRIC_COUNT, counters.delayed);
-    publish("net", shown, "duplicated", METRIC_COUNT, counters.duplicated);
-    publish("net", shown, "poisoned", METRIC_COUNT, counters.poisoned);
-    publish("net", shown, "replays", METRIC_COUNT, counters.replays);
-    publish("net", shown, "waiting", METRIC_PS, counters.waiting);
+    publish(prefix, net_table, G_N_ELEMENTS(net_table), &counters);
 }
 
 static void publish_aries(const struct aries_fabric *aries)
@@ -220,22 +247,7 @@ static void publish_aries(const struct aries_fabric *aries)
     struct aries_counters counters;
 
     aries_get_counters(aries, &counters);
-    publish("aries", NULL, "transactions", METRIC_COUNT, counters.transactions);
-    publish("aries", NULL, "request_packets", METRIC_COUNT, counters.request_packets);
-    publish("aries", NULL, "request_flits", METRIC_COUNT, counters.request_flits);
-    publish("aries", NULL, "response_packets", METRIC_COUNT, counters.response_packets);
-    publish("aries", NULL, "payload_bytes", METRIC_BYTES, counters.payload_bytes);
-    publish("aries", NULL, "events", METRIC_COUNT, counters.events);
-    publish("aries", NULL, "errors", METRIC_COUNT, counters.errors);
-    publish("aries", NULL, "smsg_sent", METRIC_COUNT, counters.smsg_sent);
-    publish("aries", NULL, "smsg_received", METRIC_COUNT, counters.smsg_received);
-    publish("aries", NULL, "msgq_sent", METRIC_COUNT, counters.msgq_sent);
-    publish("aries", NULL, "msgq_received", METRIC_COUNT, counters.msgq_received);
-    publish("aries", NULL, "datagrams", METRIC_COUNT, counters.datagrams);
-    publish("aries", NULL, "overruns", METRIC_COUNT, counters.overruns);
-    publish("aries", NULL, "retransmits", METRIC_COUNT, counters.retransmits);
-    publish("aries", NULL, "orb_max", METRIC_COUNT, counters.orb_max);
-    publish("aries", NULL, "error_events", METRIC_COUNT, counters.error_events);
+    publish("aries", aries_table, G_N_ELEMENTS(aries_table), &counters);
 }
 
 void cluster_networks_publish(const struct cluster *cluster)
@@ -244,8 +256,10 @@ void cluster_networks_publish(const struct cluster *cluster)
 
     for (i = 0; i < cluster->network_count; i++) {
         const struct cluster_network *network = &cluster->networks[i];
+        char *prefix = i != 0 ? g_strconcat("net.", network->name, NULL) : g_strdup("net");
 
-        publish_net(network->net, i != 0 ? network : NULL);
+        publish_net(network->net, prefix);
+        g_free(prefix);
         if (network->aries != NULL)
             publish_aries(network->aries);
     }

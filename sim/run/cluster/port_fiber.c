@@ -120,10 +120,11 @@ void port_mutex_lock(struct port_mutex *mutex)
 {
     if (sim_unlikely(sim_local_time() > sim_now() + SKEW))
         sim_settle();
+    sim_catching_up();
     if (sim_unlikely(native(mutex)->locked))
         wait_turn(mutex);
     native(mutex)->locked = 1;
-    sim_hold();
+    sim_lock_begin();
 }
 
 /* It goes to who has waited longest: who gives it back and takes it again at once would always be
@@ -144,7 +145,7 @@ static void pass_on(struct port_process *self, struct port_mutex *mutex)
 
 void port_mutex_unlock(struct port_mutex *mutex)
 {
-    sim_release();
+    sim_lock_end();
     if (sim_likely(native(mutex)->wanted == 0)) {
         native(mutex)->locked = 0;
         return;
@@ -210,6 +211,69 @@ void port_condition_broadcast(struct port_condition *condition)
             sim_wake(thread->fiber);
 }
 
+/* ---- semaphores ------------------------------------------------------------------------------ */
+
+/*
+ * Events of the simulation raise semaphores, too. The record of a fiber stays valid when the fiber
+ * has ended, so a semaphore may name one that was killed while it waited.
+ */
+struct fiber_semaphore {
+    uint64_t count;
+    struct sim_fiber *waiters[PORT_SEMAPHORE_WAITERS];
+};
+_Static_assert(sizeof(struct fiber_semaphore) <= sizeof(struct port_semaphore),
+               "room for a semaphore");
+
+static struct fiber_semaphore *native_semaphore(struct port_semaphore *semaphore)
+{
+    return (struct fiber_semaphore *)semaphore->opaque;
+}
+
+void port_semaphore_init(struct port_semaphore *semaphore)
+{
+    memset(semaphore, 0, sizeof(*semaphore));
+}
+
+void port_semaphore_destroy(struct port_semaphore *semaphore)
+{
+    (void)semaphore;
+}
+
+/* Whoever calls may hold a lock of a library: virtual time does not go on here. */
+void port_semaphore_post(struct port_semaphore *semaphore)
+{
+    struct fiber_semaphore *self = native_semaphore(semaphore);
+    unsigned i;
+
+    self->count++;
+    for (i = 0; i < PORT_SEMAPHORE_WAITERS; i++)
+        if (self->waiters[i] != NULL)
+            sim_wake(self->waiters[i]);
+}
+
+bool port_semaphore_wait(struct port_semaphore *semaphore, uint64_t nanoseconds)
+{
+    static const struct sim_wait wait = {.text = "a semaphore"};
+    struct fiber_semaphore *self = native_semaphore(semaphore);
+    sim_time_t now = sim_local_time(), deadline = SIM_NEVER;
+    unsigned i;
+
+    if (nanoseconds < (SIM_NEVER - now) / SIM_NS)
+        deadline = now + nanoseconds * SIM_NS;
+    for (i = 0; i < PORT_SEMAPHORE_WAITERS && self->waiters[i] != NULL; i++) {
+    }
+    g_assert(i < PORT_SEMAPHORE_WAITERS);
+    self->waiters[i] = sim_fiber_self();
+    sim_settle();
+    while (self->count == 0 && sim_local_time() < deadline)
+        sim_wait_until(deadline, &wait);
+    self->waiters[i] = NULL;
+    if (self->count == 0)
+        return false;
+    self->count--;
+    return true;
+}
+
 /* ---- the process ----------------------------------------------------------------------------- */
 
 uint64_t port_now(void)
@@ -245,4 +309,17 @@ void port_exit(int status)
 void **port_slot(enum port_slot slot)
 {
     return &port_self()->slots[slot];
+}
+
+/* ---- API calls ---------------------------------------------------------------------------------
+ */
+
+uintptr_t port_call_begin(const char *name)
+{
+    return sim_call_begin(name);
+}
+
+void port_call_end(uintptr_t outer)
+{
+    sim_call_end(outer);
 }

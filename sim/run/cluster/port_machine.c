@@ -128,6 +128,17 @@ int port_memory_watch(void)
     return 0;
 }
 
+uint64_t port_memory_watch_begin(uint64_t address, uint64_t bytes)
+{
+    (void)address, (void)bytes;
+    return 0;
+}
+
+void port_memory_watch_end(uint64_t watch)
+{
+    (void)watch;
+}
+
 /* Does nothing: a simulated NIC uses addresses, and reads the memory that is there at that time. */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
 {

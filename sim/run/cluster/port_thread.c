@@ -105,8 +105,8 @@ void port_timer_start(struct port_timer *timer, uint64_t nanoseconds)
 
 bool port_timer_rang(const struct port_timer *timer)
 {
-    return native(timer)->rang &&
-           !sim_behind(); /* a rank whose clock is behind was woken by it at a later time */
+    /* A thread whose clock is behind was woken by the timer at a later time. */
+    return sim_is_current() && native(timer)->rang;
 }
 
 void port_timer_stop(struct port_timer *timer)
@@ -168,6 +168,16 @@ void port_poll_memory(void)
     sim_poll(&wait, was_woken, EMPTY_POLL_PS);
     if (!sim_behind()) /* otherwise it was woken after this poll */
         thread->woken = false;
+}
+
+void port_poll_mark(uint32_t id)
+{
+    sim_poll_mark(id);
+}
+
+uint32_t port_new_id(void)
+{
+    return sim_new_ids(1);
 }
 
 /* The thread found something that came when it was woken. Its clock may still be behind that time.

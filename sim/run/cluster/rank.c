@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A rank from start to end, and its side of run/workload.h. */
+#include "cluster/port_fiber.h"
 #include "cluster/cluster.h"
+#include "cluster/lnet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,22 @@ static void leave_gather(struct rank *rank);
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* The digest has the rank's number in its job's ranks on the node. */
+static void trace_end(const struct rank *rank)
+{
+    struct sim_trace_point point = {.kind = SIM_TRACE_INSTANT,
+                                    .track = SIM_TRACK_RANK,
+                                    .node = rank->node,
+                                    .index = rank->trace_index,
+                                    .name = "end",
+                                    .time = sim_now(),
+                                    .value = (uint64_t)rank->exit_code};
+
+    sim_digest_add(point.kind, point.track, point.node, rank->on_node, point.name, point.time, 0, 0,
+                   point.value);
+    sim_trace_write(&point);
+}
+
 void rank_left(struct rank *rank)
 {
     struct job *job = rank->job;
@@ -19,10 +37,10 @@ void rank_left(struct rank *rank)
 
     sim_progress();
     sim_timer_cancel(&rank->alarm);
-    trace(SIM_TRACE_INSTANT, SIM_TRACK_RANK, rank->node, rank->on_node, "end", sim_now(), 0, 0,
-          (uint64_t)rank->exit_code);
+    trace_end(rank);
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;
+    rank->left_at = sim_now();
     job->ended = MAX(job->ended, sim_now());
     g_assert(job->running > 0 && cluster->ranks_running >= job->running);
     job->running--;
@@ -31,8 +49,18 @@ void rank_left(struct rank *rank)
     pmi_rank_left(rank);
     if (cluster->ranks_running == 0) {
         cluster_faults_disarm(cluster);
+        cluster_lnet_end(cluster); /* routers would ping each other for ever */
         pmi_ranks_are_over(cluster);
     }
+}
+
+/* Records what a rank leaves behind that ends by itself and without a failure. */
+static void check_left(struct rank *rank)
+{
+    if (rank->process == NULL || rank->exit_code != 0)
+        return;
+    port_process_ended(rank);
+    aries_process_ended(rank->process);
 }
 
 static void rank_body(void *arg)
@@ -45,6 +73,7 @@ static void rank_body(void *arg)
     sim_settle();
     rank_threads_kill(rank);
     rank->state = RANK_ENDED;
+    check_left(rank);
     if (rank->process != NULL)
         aries_process_exit(rank->process);
     rank->process = NULL;
@@ -81,18 +110,27 @@ static void reap(struct sim_event *event)
     rank_left(rank);
 }
 
+void rank_crash(struct rank *rank, const char *why, int exit_code)
+{
+    if (rank->state == RANK_ENDED || rank->state == RANK_KILLED)
+        return;
+    rank->state = RANK_KILLED;
+    rank->exit_code = exit_code;
+    rank->killed = g_intern_string(why != NULL ? why : "killed");
+    rank->killed_at = sim_now();
+    sim_trace_caller_killed(rank->fiber, rank->killed);
+    rank->job->killed++;
+    rank->reap.fire = reap;
+    sim_event_schedule(&rank->reap, sim_now());
+}
+
 void rank_kill(struct rank *rank, const char *why)
 {
     static const struct sim_wait dead = {.text = "nothing: it was killed"};
 
     if (rank->state == RANK_ENDED || rank->state == RANK_KILLED)
         return;
-    rank->state = RANK_KILLED;
-    rank->exit_code = EXIT_KILLED;
-    rank->killed = g_intern_string(why != NULL ? why : "killed");
-    rank->job->killed++;
-    rank->reap.fire = reap;
-    sim_event_schedule(&rank->reap, sim_now());
+    rank_crash(rank, why, EXIT_KILLED);
     while (rank_runs_here(rank)) /* the rank killed itself: the call does not return */
         sim_wait_until(SIM_NEVER, &dead);
 }
@@ -105,6 +143,7 @@ void rank_exit(struct rank *rank, int code)
     if (rank->state == RANK_RUNNING) {
         rank->exit_code = code & 0xff;
         rank->state = RANK_ENDED;
+        check_left(rank);
         rank->reap.fire = reap;
         sim_event_schedule(&rank->reap, sim_now());
     }
@@ -117,6 +156,8 @@ static GHashTable *switched;
 
 void rank_bind(struct rank *rank, struct sim_fiber *fiber)
 {
+    if (rank->fiber != NULL && fiber != rank->fiber)
+        sim_fiber_share(fiber, rank->fiber);
     if (cluster_aries(rank->job->cluster) != NULL) {
         aries_process_bind(rank->process, fiber);
         return;
@@ -290,6 +331,7 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     struct job *job = rank->job;
     struct gather *gather = &job->gather;
     const struct sim_wait wait = {.text = "the barrier", .describe = describe_gather, .what = job};
+    uintptr_t outer = sim_call_begin("barrier");
     sim_time_t begin;
     uint64_t generation;
     unsigned side;
@@ -316,8 +358,9 @@ static const uint8_t *meet(struct rank *rank, const void *mine, size_t bytes, bo
     rank_gather_check(job);
     while (gather->generation == generation)
         sim_wait_until(SIM_NEVER, &wait);
-    trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, rank->node, rank->on_node, "barrier", begin,
-          sim_now() - begin, 0, bytes);
+    sim_trace(SIM_TRACE_SLICE, SIM_TRACK_RANK, rank->node, rank->on_node, "barrier", begin,
+              sim_now() - begin, 0, bytes);
+    sim_call_end(outer);
     return fits ? gather->buffers[side] : NULL;
 }
 
@@ -350,6 +393,14 @@ uint64_t rank_stamp(void)
 {
     sim_idle_break(); /* the rank may have been parked and wake up late */
     return sim_local_time();
+}
+
+bool rank_delivered_bytes(const struct rank *rank, uint64_t *bytes)
+{
+    const struct aries_fabric *aries = cluster_aries(rank->job->cluster);
+
+    *bytes = aries != NULL ? aries_delivered_bytes(aries, rank->node) : 0;
+    return aries != NULL;
 }
 
 void rank_compute(uint64_t ps)
@@ -413,8 +464,8 @@ void rank_alarm(struct rank *rank, uint64_t ps)
 
 bool rank_alarm_rang(const struct rank *rank)
 {
-    return rank->rang &&
-           !sim_behind(); /* a rank whose clock is behind was woken by it at a later time */
+    /* A rank whose clock is behind was woken by the alarm at a later time. */
+    return sim_is_current() && rank->rang;
 }
 
 /* ---- what it measured ------------------------------------------------------------------------ */
@@ -449,7 +500,7 @@ static void record(struct rank *rank, const char *name, enum sim_metric_unit uni
 {
     struct sim_metric *metric = find_metric(rank, name, unit, false);
 
-    if (metric->type == METRIC_HISTOGRAM)
+    if (metric->type == SIM_METRIC_HISTOGRAM)
         sim_histogram_record(metric->histogram, value);
     else
         rank_fail(rank, "metric %s is a counter and a histogram", name);
@@ -464,24 +515,24 @@ static uint64_t per_second(uint64_t amount, uint64_t ps)
 
 void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps)
 {
-    record(rank, metric, METRIC_PS, ps);
+    record(rank, metric, SIM_METRIC_PS, ps);
 }
 
 void rank_record_bandwidth(struct rank *rank, const char *metric, uint64_t bytes, uint64_t ps)
 {
-    record(rank, metric, METRIC_BYTES_PER_S, per_second(bytes, ps));
+    record(rank, metric, SIM_METRIC_BYTES_PER_S, per_second(bytes, ps));
 }
 
 void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations, uint64_t ps)
 {
-    record(rank, metric, METRIC_PER_S, per_second(operations, ps));
+    record(rank, metric, SIM_METRIC_PER_S, per_second(operations, ps));
 }
 
 void rank_count(struct rank *rank, const char *metric, uint64_t add)
 {
-    struct sim_metric *found = find_metric(rank, metric, METRIC_COUNT, true);
+    struct sim_metric *found = find_metric(rank, metric, SIM_METRIC_COUNT, true);
 
-    if (found->type == METRIC_COUNTER)
+    if (found->type == SIM_METRIC_COUNTER)
         found->counter += add;
     else
         rank_fail(rank, "metric %s is a counter and a histogram", metric);
@@ -504,6 +555,8 @@ int rank_fail(struct rank *rank, const char *format, ...)
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         job->failures[job->failure_count - 1] = g_strdup_printf("rank %u: %s", rank->id, text);
+        job->failed[job->failure_count - 1].rank = rank->id;
+        job->failed[job->failure_count - 1].at = sim_local_time();
         g_free(text);
     }
     return -1;

@@ -10,6 +10,14 @@
 
 #include "image.h"
 
+/* The loader's message without the path, which means nothing to a user. */
+static const char *without_path(const char *message)
+{
+    const char *rest = g_str_has_prefix(message, "/proc/self/fd") ? strstr(message, ": ") : NULL;
+
+    return rest != NULL ? rest + 2 : message;
+}
+
 /* The loader treats files with the same path as one. Descriptors are reused and would give the same
  * path, so each path is written in another way: a number in "/" and "/./". */
 static void unique_path(char *path, size_t size, int file)
@@ -41,7 +49,7 @@ static void *load_copy(const struct foreign_image *image, const char *name, char
         unique_path(path, sizeof(path), file);
         object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (object == NULL)
-            *error = g_strdup_printf("cannot be loaded: %s", dlerror());
+            *error = g_strdup_printf("cannot be loaded: %s", without_path(dlerror()));
     }
     if (file >= 0)
         close(file);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A rank that executes a foreign program, from start to end. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/crash.h"
 #include "internal.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
@@ -158,5 +160,7 @@ void foreign_abort(struct foreign_process *process, const char *text)
 {
     rank_fail(process->rank, "%s", text);
     fflush(NULL);
+    if (sim_crash_caught())
+        raise(SIGABRT); /* is reported with a backtrace, and does not return */
     rank_exit(process->rank, EXIT_ABORTED);
 }

@@ -243,6 +243,12 @@ static bool check(const struct scenario *scenario, char **error)
     for (i = 0; i < scenario->faults.count; i++) {
         const struct scenario_fault *fault = scenario_fault(scenario, i);
 
+        if (fault->only_numbers != NULL) {
+            *error = scenario_tree_problem(
+                fault->at, "faults",
+                "`only` needs the order of a simulation; allowed in live mode: faults without it");
+            return false;
+        }
         if (!happens_live(fault)) {
             *error =
                 scenario_tree_problem(fault->at, "faults",

@@ -60,6 +60,12 @@ void oob_free_messages(struct oob *oob)
 
 /* ---- at a server ----------------------------------------------------------------------------- */
 
+static void describe_message(const void *what, struct sim_fault_hit *hit)
+{
+    (void)what;
+    g_strlcpy(hit->what, "message of PMI", sizeof(hit->what));
+}
+
 static struct sim_fault_subject subject(const struct oob_server *from, const struct oob_server *to,
                                         uint32_t kind)
 {
@@ -67,6 +73,7 @@ static struct sim_fault_subject subject(const struct oob_server *from, const str
     uint32_t source = from != NULL ? from->node : PMI2_NO_NODE;
 
     return (struct sim_fault_subject){
+        .describe = describe_message,
         .source = source,
         .target = to->node,
         .source_group = source != PMI2_NO_NODE ? net_group_of(net, source) : SIM_FAULT_ANY,

@@ -526,20 +526,20 @@ void pmi_publish_counters(const struct cluster *cluster)
     if (oob == NULL)
         return;
     pmi2_server_counters(oob->servers[oob->server_count - 1].core, &one);
-    publish("pmi.servers", METRIC_COUNT, oob->server_count);
-    publish("pmi.puts", METRIC_COUNT, sum.puts);
-    publish("pmi.gets", METRIC_COUNT, sum.gets);
-    publish("pmi.fences", METRIC_COUNT, one.fences);
-    publish("pmi.names", METRIC_COUNT, sum.names);
-    publish("pmi.spawns", METRIC_COUNT, sum.spawns);
-    publish("pmi.malformed", METRIC_COUNT, sum.malformed);
-    publish("pmi.messages", METRIC_COUNT, sum.tree_messages);
-    publish("pmi.bytes", METRIC_BYTES, sum.tree_bytes);
-    publish("pmi.datagrams", METRIC_COUNT, oob->datagrams);
-    publish("pmi.dropped", METRIC_COUNT, oob->dropped);
-    publish("pmi.delayed", METRIC_COUNT, oob->delayed);
-    publish("pmi.duplicated", METRIC_COUNT, oob->duplicated);
-    publish("pmi.repeats", METRIC_COUNT, sum.repeats);
+    publish("pmi.servers", SIM_METRIC_COUNT, oob->server_count);
+    publish("pmi.puts", SIM_METRIC_COUNT, sum.puts);
+    publish("pmi.gets", SIM_METRIC_COUNT, sum.gets);
+    publish("pmi.fences", SIM_METRIC_COUNT, one.fences);
+    publish("pmi.names", SIM_METRIC_COUNT, sum.names);
+    publish("pmi.spawns", SIM_METRIC_COUNT, sum.spawns);
+    publish("pmi.malformed", SIM_METRIC_COUNT, sum.malformed);
+    publish("pmi.messages", SIM_METRIC_COUNT, sum.tree_messages);
+    publish("pmi.bytes", SIM_METRIC_BYTES, sum.tree_bytes);
+    publish("pmi.datagrams", SIM_METRIC_COUNT, oob->datagrams);
+    publish("pmi.dropped", SIM_METRIC_COUNT, oob->dropped);
+    publish("pmi.delayed", SIM_METRIC_COUNT, oob->delayed);
+    publish("pmi.duplicated", SIM_METRIC_COUNT, oob->duplicated);
+    publish("pmi.repeats", SIM_METRIC_COUNT, sum.repeats);
 }
 
 void pmi_ranks_are_over(struct cluster *cluster)

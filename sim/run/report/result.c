@@ -149,15 +149,15 @@ static void metric_part(const struct sim_metric *metric, void *arg)
 
     put_text(part, "unit", unit_name(metric->unit));
     switch (metric->type) {
-    case METRIC_COUNTER:
+    case SIM_METRIC_COUNTER:
         put_text(part, "type", "counter");
         put(part, "value", metric->counter);
         break;
-    case METRIC_GAUGE:
+    case SIM_METRIC_GAUGE:
         put_text(part, "type", "gauge");
         json_object_set_new(part, "value", json_real(metric->gauge));
         break;
-    case METRIC_HISTOGRAM:
+    case SIM_METRIC_HISTOGRAM:
         put_text(part, "type", "histogram");
         put(part, "count", metric->histogram->count);
         put(part, "min", metric->histogram->count != 0 ? metric->histogram->min : 0);
@@ -205,46 +205,6 @@ static json_t *ledger_part(const struct cluster *cluster)
     return part;
 }
 
-static void rule_part(const struct sim_fault_point *point, const struct sim_fault_rule *rule,
-                      void *arg)
-{
-    json_t *part = json_object();
-
-    put_text(part, "fault", rule->label);
-    put_text(part, "at", point->name);
-    put_text(part, "do", sim_fault_action_name(rule->action));
-    put(part, "seen", rule->seen);
-    put(part, "fired", rule->fired);
-    json_array_append_new(arg, part);
-}
-
-static void timed_part(const struct timed_fault *timed, json_t *array)
-{
-    const char *network = timed->scenario->network;
-    json_t *part = json_object();
-
-    put_text(part, "fault", timed->scenario->title);
-    put_text(part, "at", timed->scenario->where);
-    put_text(part, "do", scenario_fault_action(timed->scenario));
-    if (network != NULL)
-        put_text(part, "network", network);
-    put(part, "time_ps", timed->scenario->time);
-    put(part, "seen", timed->injected);
-    put(part, "fired", timed->injected);
-    json_array_append_new(array, part);
-}
-
-static json_t *faults_part(const struct cluster *cluster)
-{
-    json_t *array = json_array();
-    size_t i;
-
-    sim_fault_for_each_rule(rule_part, array);
-    for (i = 0; i < cluster->timed_count; i++)
-        timed_part(&cluster->timed[i], array);
-    return array;
-}
-
 static void warn(json_t *warnings, char *text)
 {
     json_array_append_new(warnings, json_string_nocheck(text));
@@ -257,8 +217,7 @@ static json_t *warnings_part(const struct cluster *cluster, const json_t *faults
     const json_t *fault;
     size_t i;
 
-    json_array_foreach(faults, i, fault)
-    {
+    json_array_foreach (faults, i, fault) {
         if (json_integer_value(json_object_get(fault, "fired")) == 0)
             warn(warnings, g_strdup_printf("fault %s (%s %s) was never injected",
                                            json_string_value(json_object_get(fault, "fault")),
@@ -287,8 +246,7 @@ static json_t *find_reason(const json_t *array, const char *why)
     const json_t *part;
     size_t i;
 
-    json_array_foreach(array, i, part)
-    {
+    json_array_foreach (array, i, part) {
         if (strcmp(json_string_value(json_object_get(part, "waits_for")), why) == 0)
             return json_array_get(array, i);
     }
@@ -327,49 +285,135 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-static char *waiter_text(const json_t *waiter)
-{
-    const json_t *ranks = json_object_get(waiter, "ranks");
-    GString *out = g_string_new(NULL);
-    size_t i;
+#define WAITERS_NAMED 8 /* of those that wait for the same */
 
-    for (i = 0; i < json_array_size(ranks); i++)
-        g_string_append_printf(out, "%s%s", i != 0 ? ", " : "",
-                               json_string_value(json_array_get(ranks, i)));
-    if (json_integer_value(json_object_get(waiter, "count")) > (json_int_t)json_array_size(ranks))
-        g_string_append_printf(out, " and others, %lld in all,",
-                               (long long)json_integer_value(json_object_get(waiter, "count")));
-    g_string_append_printf(out, " waits for %s", text_of(waiter, "waits_for"));
-    return g_string_free(out, FALSE);
+/* "a.0, a.1 wait for the barrier": one line for all ranks with the same reason. */
+static void waiter_problem(json_t *problems, const json_t *waiters, const char *why)
+{
+    const json_t *waiter, *ranks, *rank;
+    GString *out = g_string_new(NULL);
+    json_int_t count = 0, named = 0;
+    size_t i, r;
+
+    json_array_foreach (waiters, i, waiter) {
+        if (strcmp(text_of(waiter, "waits_for"), why) != 0)
+            continue;
+        count += json_integer_value(json_object_get(waiter, "count"));
+        ranks = json_object_get(waiter, "ranks");
+        json_array_foreach (ranks, r, rank) {
+            if (named++ < WAITERS_NAMED)
+                g_string_append_printf(out, "%s%s", out->len != 0 ? ", " : "",
+                                       json_string_value(rank));
+        }
+    }
+    if (count > WAITERS_NAMED)
+        g_string_append_printf(out, " and others, %lld in all,", (long long)count);
+    g_string_append_printf(out, " %s for %s", count > 1 ? "wait" : "waits", why);
+    warn(problems, g_string_free(out, FALSE));
 }
 
-/* One text for each deviation. */
-static json_t *problems_part(const json_t *result)
+static void waiter_problems(json_t *problems, const json_t *waiters)
+{
+    GHashTable *said = g_hash_table_new(g_str_hash, g_str_equal);
+    const json_t *waiter;
+    size_t i;
+
+    json_array_foreach (waiters, i, waiter) {
+        if (g_hash_table_add(said, (char *)text_of(waiter, "waits_for")))
+            waiter_problem(problems, waiters, text_of(waiter, "waits_for"));
+    }
+    g_hash_table_destroy(said);
+}
+
+/* The text without its rank: "rank 3 on node 1: why". */
+static const char *reason_of(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return colon != NULL ? colon : text;
+}
+
+/* "job a: rank 3 on node 1: killed: why": one line for all ranks of a job with the same reason. */
+static void job_problems(json_t *problems, const json_t *job)
+{
+    const json_t *texts = json_object_get(job, "texts"), *text;
+    GHashTable *reasons = g_hash_table_new(g_str_hash, g_str_equal);
+    size_t i, count;
+
+    json_array_foreach (texts, i, text) {
+        const char *why = reason_of(json_string_value(text));
+
+        count = GPOINTER_TO_SIZE(g_hash_table_lookup(reasons, why));
+        g_hash_table_insert(reasons, (char *)why, GSIZE_TO_POINTER(count + 1));
+    }
+    json_array_foreach (texts, i, text) {
+        const char *why = reason_of(json_string_value(text));
+
+        count = GPOINTER_TO_SIZE(g_hash_table_lookup(reasons, why));
+        if (count == 0) /* the first of them has said it */
+            continue;
+        g_hash_table_insert(reasons, (char *)why, GSIZE_TO_POINTER(0));
+        if (count > 1)
+            warn(problems, g_strdup_printf("job %s: %s (and %zu more ranks)", text_of(job, "name"),
+                                           json_string_value(text), count - 1));
+        else
+            warn(problems,
+                 g_strdup_printf("job %s: %s", text_of(job, "name"), json_string_value(text)));
+    }
+    g_hash_table_destroy(reasons);
+}
+
+/* One text for each deviation, the story first. */
+static json_t *problems_part(json_t *result)
 {
     json_t *problems = json_array();
     const json_t *item, *text;
-    size_t i, j;
+    const char *rule;
+    size_t i;
 
-    if (strcmp(text_of(result, "outcome"), "done") != 0 &&
-        strcmp(text_of(result, "outcome"), "failed") != 0)
-        warn(problems, g_strdup_printf("the run ended by %s", text_of(result, "outcome")));
-    json_array_foreach(json_object_get(result, "waiters"), i, item)
-        warn(problems, waiter_text(item));
-    json_array_foreach(json_object_get(result, "expectations"), i, item)
-    {
+    json_array_extend(problems, json_object_get(result, "story"));
+    json_object_foreach (json_object_get(result, "findings"), rule, item) {
+        const json_t *finding = json_array_get(json_object_get(item, "first"), 0);
+
+        if (!json_is_true(json_object_get(item, "allowed")) &&
+            strcmp(text_of(item, "severity"), "error") == 0)
+            warn(problems, g_strdup_printf("%s: %s: %s", rule, text_of(finding, "rank"),
+                                           text_of(finding, "text")));
+    }
+    waiter_problems(problems, json_object_get(result, "waiters"));
+    json_array_foreach (json_object_get(result, "expectations"), i, item) {
         if (!json_is_true(json_object_get(item, "holds")))
             warn(problems, g_strdup_printf("expected: %s; found: %s", text_of(item, "expect"),
                                            text_of(item, "value")));
     }
-    json_array_foreach(json_object_get(result, "jobs"), i, item)
-    {
-        json_array_foreach(json_object_get(item, "texts"), j, text)
-            warn(problems,
-                 g_strdup_printf("job %s: %s", text_of(item, "name"), json_string_value(text)));
-    }
-    json_array_foreach(json_object_get(json_object_get(result, "ledger"), "violations"), i, text)
+    json_array_foreach (json_object_get(result, "jobs"), i, item)
+        job_problems(problems, item);
+    json_array_foreach (json_object_get(json_object_get(result, "ledger"), "violations"), i, text)
         warn(problems, g_strdup_printf("ledger: %s", json_string_value(text)));
     return problems;
+}
+
+static void put_story(json_t *result, const struct cluster *cluster)
+{
+    char *signature;
+
+    json_object_set_new(result, "story", verdict_story_json(cluster, &signature));
+    if (signature != NULL)
+        put_text(result, "signature", signature);
+    g_free(signature);
+}
+
+/* A run without a story has the signature of its first problem. */
+static void put_signature(json_t *result)
+{
+    const char *problem = json_string_value(json_array_get(json_object_get(result, "problems"), 0));
+    char *signature;
+
+    if (json_object_get(result, "signature") != NULL || problem == NULL)
+        return;
+    signature = verdict_without_numbers(problem);
+    put_text(result, "signature", signature);
+    g_free(signature);
 }
 
 /* ---- together -------------------------------------------------------------------------------- */
@@ -398,13 +442,22 @@ json_t *report_result_json(struct cluster *cluster)
     sim_metrics_for_each(metric_part, metrics);
     json_object_set_new(result, "metrics", metrics);
     json_object_set_new(result, "ledger", ledger_part(cluster));
-    faults = faults_part(cluster);
+    faults = report_faults_json(cluster);
     json_object_set_new(result, "faults", faults);
+    json_object_set_new(result, "losses", report_losses_json());
+    json_object_set_new(result, "findings", report_findings_json(cluster));
+    json_object_set_new(result, "crashes", report_crashes_json(cluster));
     json_object_set_new(result, "waiters", waiters_part(cluster));
     json_object_set_new(result, "expectations", verdict_json(cluster, &exit_code));
     json_object_set_new(result, "warnings", warnings_part(cluster, faults));
+    if (exit_code != EXIT_HOLDS || cluster->outcome != SIM_DONE)
+        put_story(result, cluster);
+    else
+        json_object_set_new(result, "story", json_array());
     json_object_set_new(result, "problems",
                         exit_code != EXIT_HOLDS ? problems_part(result) : json_array());
+    if (exit_code != EXIT_HOLDS)
+        put_signature(result);
     put(result, "exit", (uint64_t)exit_code);
     json_object_set_new(result, "trace",
                         cluster->trace_path != NULL ? json_string_nocheck(cluster->trace_path)

@@ -75,8 +75,7 @@ static void what_ran(const struct screen *screen, const json_t *result)
         text_of(fabric, "profile"), text_of(fabric, "fidelity"), number_of(fabric, "nodes"));
     if (number_of(fabric, "groups") > 1)
         g_string_append_printf(screen->out, " in %.0f groups", number_of(fabric, "groups"));
-    json_array_foreach(networks, i, network)
-    {
+    json_array_foreach (networks, i, network) {
         if (i != 0)
             g_string_append_printf(screen->out, "; network %s: %s %s, %.0f nodes",
                                    text_of(network, "name"), text_of(network, "topology"),
@@ -118,7 +117,8 @@ static void jobs(const struct screen *screen, const json_t *result)
 
     heading(screen, "%-20s %-20s %8s %8s %10s  %s", "job", "workload", "ranks", "nodes", "ended at",
             "result");
-    json_array_foreach(json_object_get(result, "jobs"), i, job) job_line(screen, job);
+    json_array_foreach (json_object_get(result, "jobs"), i, job)
+        job_line(screen, job);
     g_string_append_c(screen->out, '\n');
 }
 
@@ -167,13 +167,13 @@ static void measured(const struct screen *screen, const json_t *result)
     const char *name;
     bool any = false;
 
-    json_object_foreach(metrics, name, metric) any |= !belongs_to_model(name);
+    json_object_foreach (metrics, name, metric)
+        any |= !belongs_to_model(name);
     if (!any)
         return;
     heading(screen, "%-41s %8s %10s %10s %10s %10s", "measured", "count", "min", "p50", "p99",
             "max");
-    json_object_foreach(metrics, name, metric)
-    {
+    json_object_foreach (metrics, name, metric) {
         if (!belongs_to_model(name))
             metric_line(screen, name, metric);
     }
@@ -182,21 +182,10 @@ static void measured(const struct screen *screen, const json_t *result)
 
 static void faults(const struct screen *screen, const json_t *result)
 {
-    const json_t *array = json_object_get(result, "faults"), *fault;
-    char what[64], seen[32], fired[32];
-    size_t i;
-
-    if (json_array_size(array) == 0)
+    if (json_array_size(json_object_get(result, "faults")) == 0)
         return;
     heading(screen, "%-20s %-20s %8s %8s", "fault", "what", "seen", "injected");
-    json_array_foreach(array, i, fault)
-    {
-        snprintf(what, sizeof(what), "%s %s", text_of(fault, "at"), text_of(fault, "do"));
-        scenario_format_count(seen, sizeof(seen), number_of(fault, "seen"));
-        scenario_format_count(fired, sizeof(fired), number_of(fault, "fired"));
-        g_string_append_printf(screen->out, "%-20s %-20s %8s %8s\n", text_of(fault, "fault"), what,
-                               seen, fired);
-    }
+    report_faults_print(result, screen->out);
     g_string_append_c(screen->out, '\n');
 }
 
@@ -226,7 +215,8 @@ static void ledger(const struct screen *screen, const json_t *result)
 
     heading(screen, "%-20s %20s %10s %10s %10s %10s %10s", "ledger", "bytes delivered", "messages",
             "ok", "errors", "abandoned", "violations");
-    json_array_foreach(json_object_get(ledger_part, "books"), i, book) book_line(screen, book);
+    json_array_foreach (json_object_get(ledger_part, "books"), i, book)
+        book_line(screen, book);
     if (balanced)
         g_string_append_printf(screen->out,
                                "%s: nothing lost, doubled, reordered or changed unnoticed\n\n",
@@ -235,14 +225,25 @@ static void ledger(const struct screen *screen, const json_t *result)
         g_string_append_printf(screen->out, "%s: see below\n\n", bad(screen, "broken"));
 }
 
+static void findings(const struct screen *screen, const json_t *result)
+{
+    const json_t *part = json_object_get(result, "findings");
+
+    if (json_object_size(part) == 0)
+        return;
+    heading(screen, "findings");
+    report_findings_print(part, screen->out);
+    report_crashes_print(json_object_get(result, "crashes"), screen->out);
+    g_string_append_c(screen->out, '\n');
+}
+
 static void expectations(const struct screen *screen, const json_t *result)
 {
     const json_t *array = json_object_get(result, "expectations"), *item;
     bool any = false;
     size_t i;
 
-    json_array_foreach(array, i, item)
-    {
+    json_array_foreach (array, i, item) {
         bool holds = json_is_true(json_object_get(item, "holds"));
         if (holds && json_is_true(json_object_get(item, "implied")))
             continue;
@@ -258,24 +259,54 @@ static void expectations(const struct screen *screen, const json_t *result)
 }
 
 #define TEXTS_SHOWN 24
-static void texts(const struct screen *screen, const json_t *result, const char *key,
-                  const char *title)
+#define STEP " → "
+/* Without the first `from` texts. */
+static void texts(const struct screen *screen, const json_t *result, const char *key, size_t from)
 {
     const json_t *array = json_object_get(result, key), *text;
     size_t i;
 
-    if (json_array_size(array) == 0)
+    if (json_array_size(array) <= from)
         return;
-    heading(screen, "%s", title);
-    json_array_foreach(array, i, text)
-    {
-        if (i == TEXTS_SHOWN) {
+    heading(screen, "%s", key);
+    json_array_foreach (array, i, text) {
+        if (i < from)
+            continue;
+        if (i == from + TEXTS_SHOWN) {
             g_string_append_printf(screen->out, "  and %zu more: see --json\n",
                                    json_array_size(array) - i);
             break;
         }
         g_string_append_printf(screen->out, "  %s\n", json_string_value(text));
     }
+    g_string_append_c(screen->out, '\n');
+}
+
+/* The steps of a chain, "a → b → c", are lines of their own. */
+static void story_line(const struct screen *screen, size_t number, const char *text)
+{
+    const char *next;
+
+    g_string_append_printf(screen->out, "  %zu. ", number);
+    while ((next = strstr(text, STEP)) != NULL) {
+        g_string_append_len(screen->out, text, next - text);
+        g_string_append(screen->out, "\n      → ");
+        text = next + strlen(STEP);
+    }
+    g_string_append_printf(screen->out, "%s\n", text);
+}
+
+/* The story in numbered lines; `problems` repeats it at its beginning. */
+static void story(const struct screen *screen, const json_t *result)
+{
+    const json_t *lines = json_object_get(result, "story"), *line;
+    size_t i;
+
+    if (json_array_size(lines) == 0)
+        return;
+    heading(screen, "what happened");
+    json_array_foreach (lines, i, line)
+        story_line(screen, i + 1, json_string_value(line));
     g_string_append_c(screen->out, '\n');
 }
 
@@ -306,6 +337,10 @@ static void verdict(const struct screen *screen, const json_t *result)
                                            "BAD INPUT", "STUCK"};
     json_int_t exit = json_integer_value(json_object_get(result, "exit"));
 
+    if (exit > 128) {
+        g_string_append_printf(screen->out, "%s: the report so far\n", bad(screen, "INTERRUPTED"));
+        return;
+    }
     g_string_append_printf(screen->out, "%s\n",
                            exit == EXIT_HOLDS ? good(screen, verdicts[exit])
                                               : bad(screen, verdicts[exit & 3]));
@@ -316,14 +351,16 @@ void report_summary_print(const json_t *result, bool color, GString *out)
     struct screen screen = {out, color};
 
     what_ran(&screen, result);
+    story(&screen, result); /* if the run failed: the cause is the first that one reads */
     jobs(&screen, result);
     measured(&screen, result);
     faults(&screen, result);
     ledger(&screen, result);
+    findings(&screen, result);
     expectations(&screen, result);
     if (json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS)
-        texts(&screen, result, "problems", "problems");
-    texts(&screen, result, "warnings", "warnings");
+        texts(&screen, result, "problems", json_array_size(json_object_get(result, "story")));
+    texts(&screen, result, "warnings", 0);
     figures(&screen, result);
     verdict(&screen, result);
 }

@@ -62,7 +62,7 @@ static void metric_lines(const struct sim_metric *metric, void *arg)
     struct table *table = arg;
 
     table->metric = metric;
-    if (metric->type == METRIC_HISTOGRAM)
+    if (metric->type == SIM_METRIC_HISTOGRAM)
         sim_histogram_for_each(metric->histogram, bucket_line, table);
 }
 

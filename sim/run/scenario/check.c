@@ -72,6 +72,6 @@ bool scenario_check(struct scenario *scenario, const struct scenario_options *op
 {
     return scenario_check_fabric(scenario, error) &&
            scenario_check_jobs(scenario, options, error) &&
-           scenario_check_faults(scenario, error) && scenario_check_expectations(scenario, error) &&
-           check_sweep(scenario, error);
+           scenario_check_faults(scenario, error) && scenario_check_lnet(scenario, error) &&
+           scenario_check_expectations(scenario, error) && check_sweep(scenario, error);
 }

@@ -13,6 +13,7 @@ bool scenario_check_jobs(struct scenario *scenario, const struct scenario_option
 bool scenario_find_network(const struct scenario *scenario, const struct tree *record,
                            const char *path, const char *name, uint32_t *index, char **error);
 bool scenario_check_faults(struct scenario *scenario, char **error);
+bool scenario_check_lnet(struct scenario *scenario, char **error);
 bool scenario_check_expectations(struct scenario *scenario, char **error);
 
 /* Always false. The message names the line of `field` of `record`, or the record's, and the path of
@@ -21,6 +22,10 @@ bool scenario_refuse(char **error, const struct tree *record, const char *path, 
                      const char *what);
 bool scenario_refuse_free(char **error, const struct tree *record, const char *path,
                           const char *field, char *what); /* frees what */
+
+/* Whether it is a list (or mapping, by `type`) of texts; false: *error says what is `allowed`. */
+bool scenario_check_texts(const struct tree *texts, enum tree_type type, const char *field,
+                          const char *allowed, const char *path, char **error);
 
 /* At most 60 letters, digits, - and _, starting with a letter. */
 bool scenario_is_word(const char *text);

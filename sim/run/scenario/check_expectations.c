@@ -3,6 +3,9 @@
 #include "check.h"
 
 #include <string.h>
+#include "engine/finding.h"
+
+#define RULES_MAX 256
 
 /* "40us", "4KiB", "1.5GB/s", "1e9" as a number in the unit that metrics of that kind have. */
 static bool parse_limit(const char *text, double *limit)
@@ -73,7 +76,7 @@ static bool refuse_owner(const struct scenario *scenario,
                          const struct scenario_expectation *expectation, const char *path,
                          const char *field, const char *word, bool with_layers, char **error)
 {
-    static const char *const layers[] = {"net", "aries", "pmi", "engine"};
+    static const char *const layers[] = {"net", "aries", "lnet", "pmi", "engine"};
     const char *names[JOBS_MAX + 4];
     size_t count = 0, i;
     char *hint;
@@ -96,7 +99,8 @@ static bool check_metric(const struct scenario *scenario, struct scenario_expect
     size_t length = strcspn(expectation->metric, ".");
     char *owner = g_strndup(expectation->metric, MIN(length, 63));
     bool known = strcmp(owner, "net") == 0 || strcmp(owner, "aries") == 0 ||
-                 strcmp(owner, "pmi") == 0 || strcmp(owner, "engine") == 0 ||
+                 strcmp(owner, "lnet") == 0 || strcmp(owner, "pmi") == 0 ||
+                 strcmp(owner, "engine") == 0 ||
                  job_by_name(scenario, expectation->metric, length) != NULL;
 
     if (!known)
@@ -142,11 +146,59 @@ static bool check_exit(const struct scenario_expectation *expectation, const cha
                            "not an exit code; allowed: 0 to 255, any, failed");
 }
 
+struct rule_search {
+    const char *name;
+    const char *names[RULES_MAX]; /* of all rules, for a suggestion */
+    size_t count;
+    bool found;
+};
+
+static void see_rule(const struct sim_finding_rule *rule, void *arg)
+{
+    struct rule_search *search = arg;
+
+    search->found |= strcmp(rule->name, search->name) == 0;
+    if (search->count < RULES_MAX)
+        search->names[search->count++] = rule->name;
+}
+
+static bool check_rule(const struct tree *at, const char *path, const char *field, const char *name,
+                       char **error)
+{
+    struct rule_search search = {.name = name};
+    char *hint;
+
+    sim_finding_for_each_rule(see_rule, &search);
+    if (search.found)
+        return true;
+    hint = scenario_schema_suggest(name, search.names, search.count);
+    scenario_refuse_free(
+        error, at, path, field,
+        g_strdup_printf("no rule of this name%s; docs/findings.md lists them", hint));
+    g_free(hint);
+    return false;
+}
+
+static bool check_rules(const struct scenario_expectation *expectation, const char *path,
+                        char **error)
+{
+    const struct tree *list = expectation->findings;
+    size_t i;
+
+    if (!scenario_check_texts(list, TREE_SEQUENCE, "findings", "a list of rules", path, error))
+        return false;
+    for (i = 0; i < list->count; i++)
+        if (!check_rule(list->items[i], path, "findings", list->items[i]->text, error))
+            return false;
+    return true;
+}
+
 static bool check_expectation(const struct scenario *scenario,
                               struct scenario_expectation *expectation, const char *path,
                               char **error)
 {
-    static const char *const kinds[] = {"ledger", "metric", "outcome", "fault", "job"};
+    static const char *const kinds[] = {"ledger", "metric",  "outcome", "fault",
+                                        "job",    "finding", "findings"};
 
     for (expectation->kind = EXPECT_LEDGER;
          !scenario_given(expectation->at, kinds[expectation->kind]); expectation->kind++)
@@ -160,6 +212,11 @@ static bool check_expectation(const struct scenario *scenario,
         if (job_by_name(scenario, expectation->job, strlen(expectation->job)) == NULL)
             return refuse_owner(scenario, expectation, path, "job", expectation->job, false, error);
         return check_exit(expectation, path, error);
+    case EXPECT_FINDING:
+        return check_rule(expectation->at, path, "finding", expectation->finding, error) &&
+               check_limits(expectation, path, error);
+    case EXPECT_FINDINGS:
+        return check_rules(expectation, path, error);
     case EXPECT_LEDGER:
     case EXPECT_OUTCOME:
         break;

@@ -5,6 +5,7 @@
 #include "aries/aries.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool parse_prefixed(const char **text, char prefix, uint32_t limit, uint32_t *number)
@@ -125,6 +126,53 @@ static bool check_port(const struct scenario *scenario, const struct scenario_fa
     return true;
 }
 
+#define ONLY_MAX 100000u
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+    return (one > other) - (one < other);
+}
+
+/* Numbers of faults of the rule, in any order. */
+static bool check_only(struct scenario_fault *fault, const char *path, char **error)
+{
+    const struct tree *only = fault->only;
+    size_t i;
+
+    if (only == NULL)
+        return true;
+    fault->only_count = only->type == TREE_SEQUENCE ? only->count : 1;
+    if (only->type == TREE_MAPPING || fault->only_count == 0 || fault->only_count > ONLY_MAX)
+        return scenario_refuse_free(
+            error, fault->at, path, "only",
+            g_strdup_printf("not a fault number; allowed: a number from 1, or a list of 1 to %u of "
+                            "them, such as [3, 11]",
+                            ONLY_MAX));
+    fault->only_numbers = g_new(uint64_t, fault->only_count);
+    for (i = 0; i < fault->only_count; i++) {
+        const struct tree *item = only->type == TREE_SEQUENCE ? only->items[i] : only;
+        struct value value;
+        char *what = NULL;
+
+        if (item->type != TREE_SCALAR)
+            return scenario_refuse(error, fault->at, path, "only",
+                                   "contains a list or mapping; allowed: numbers from 1");
+        if (!scenario_value_parse(ARG_COUNT, item->text, "1", NULL, NULL, &value, &what))
+            return scenario_refuse_free(error, fault->at, path, "only", what);
+        fault->only_numbers[i] = value.number;
+    }
+    qsort(fault->only_numbers, fault->only_count, sizeof(uint64_t), compare_numbers);
+    for (i = 1; i < fault->only_count; i++)
+        if (fault->only_numbers[i] == fault->only_numbers[i - 1])
+            return scenario_refuse_free(error, fault->at, path, "only",
+                                        g_strdup_printf("%" PRIu64
+                                                        " is there twice; allowed: unique numbers",
+                                                        fault->only_numbers[i]));
+    return true;
+}
+
 static bool check_rule(const struct scenario *scenario, struct scenario_fault *fault,
                        const char *path, char **error)
 {
@@ -143,7 +191,7 @@ static bool check_rule(const struct scenario *scenario, struct scenario_fault *f
             return false;
         }
     }
-    if (!check_status(fault, path, error))
+    if (!check_status(fault, path, error) || !check_only(fault, path, error))
         return false;
     if (!scenario_given(fault->at, "until"))
         fault->until = SIM_NEVER;
@@ -169,11 +217,12 @@ static bool check_fault(const struct scenario *scenario, struct scenario_fault *
     if (!scenario_find_network(scenario, fault->at, path, fault->network, &fault->network_index,
                                error))
         return false;
-    if (!has_aries(scenario) && kind->aries)
+    if (!has_aries(scenario) && kind->aries &&
+        !(kind->place == FAULT_NODE && fault->action == NODE_CRASH))
         return scenario_refuse(
             error, fault->at, path, "at",
             "concerns Aries NICs, which a switched network has not; allowed there: "
-            "net.packet, oob.message, oob.server, link, router");
+            "net.packet, oob.message, oob.server, link, router, and node with do: crash");
     if (fault->label != NULL &&
         (!scenario_is_word(fault->label) || strcmp(fault->label, "fired") == 0))
         return scenario_refuse(
@@ -203,8 +252,5 @@ bool scenario_check_faults(struct scenario *scenario, char **error)
         ok = check_fault(scenario, scenario_fault(scenario, i), i, path, error);
         g_free(path);
     }
-    if (ok && scenario->mutation.at != NULL && !has_aries(scenario))
-        return scenario_refuse(error, scenario->at, "", "mutate",
-                               "concerns Aries NICs, which a switched network has not");
     return ok;
 }

@@ -5,11 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 #include "engine/random.h"
+#include "scenario/file.h"
 
 static bool check_job_name(const struct scenario *scenario, size_t index, const char *path,
                            char **error)
 {
-    static const char *const reserved[] = {"net", "aries", "pmi", "engine", "all", NULL};
+    static const char *const reserved[] = {"net", "aries", "lnet", "pmi", "engine", "all", NULL};
     const struct scenario_job *job = scenario_job(scenario, index);
     size_t i;
 
@@ -129,18 +130,6 @@ static bool refuse_workload(const struct scenario_job *job, const char *path, ch
     return false;
 }
 
-static char *beside(const char *file, const char *path)
-{
-    char *folder, *full;
-
-    if (g_path_is_absolute(path))
-        return g_strdup(path);
-    folder = g_path_get_dirname(file);
-    full = g_build_filename(folder, path, NULL);
-    g_free(folder);
-    return full;
-}
-
 static bool find_workload(const struct scenario *scenario, struct scenario_job *job,
                           const struct scenario_options *options, const char *path, char **error)
 {
@@ -157,7 +146,7 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
         if (options->no_programs)
             return scenario_refuse(error, job->at, path, "program",
                                    "programs are switched off here; allowed: workload");
-        file = beside(scenario->file, job->program);
+        file = scenario_file_beside(scenario->file, job->program);
         job->workload = program_open(file, &what);
         g_free(file);
         if (job->workload == NULL)
@@ -168,7 +157,7 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
         return scenario_refuse(
             error, job->at, path, job->program != NULL ? "program" : "workload",
             "calls uGNI, but a switched network has no Aries NICs; allowed there: "
-            "barrier, raw_messages");
+            "barrier, raw_messages, and the workloads of LNet (lnet_...)");
     return true;
 }
 
@@ -249,8 +238,8 @@ static bool check_args(struct scenario_job *job, const char *path, char **error)
     return true;
 }
 
-static bool check_texts(const struct tree *texts, enum tree_type type, const char *field,
-                        const char *allowed, const char *path, char **error)
+bool scenario_check_texts(const struct tree *texts, enum tree_type type, const char *field,
+                          const char *allowed, const char *path, char **error)
 {
     char *full = g_strdup_printf("%s.%s", path, field);
     size_t i;
@@ -272,10 +261,10 @@ static bool check_process(const struct scenario_job *job, const char *path, char
         return scenario_refuse(error, job->at, path, "argv",
                                "is for a program with main(); allowed for workloads: args");
     if (job->argv != NULL &&
-        !check_texts(job->argv, TREE_SEQUENCE, "argv", "a list of texts", path, error))
+        !scenario_check_texts(job->argv, TREE_SEQUENCE, "argv", "a list of texts", path, error))
         return false;
-    if (job->env != NULL &&
-        !check_texts(job->env, TREE_MAPPING, "env", "a mapping of variables to texts", path, error))
+    if (job->env != NULL && !scenario_check_texts(job->env, TREE_MAPPING, "env",
+                                                  "a mapping of variables to texts", path, error))
         return false;
     for (i = 0; job->env != NULL && i < job->env->count; i++)
         if (strchr(job->env->items[i]->key, '=') != NULL)

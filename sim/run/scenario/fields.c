@@ -86,6 +86,8 @@ static const struct field limits_fields[] = {
          "end the run after so much virtual time in which no rank achieved anything; 0: never"},
     {"no_progress_events", COUNT(L, no_progress_events), .fallback = "0",
      .meaning = "the same in events; 0: 1,000,000,000"},
+    {"compute", TIME(L, compute), .minimum = "100ms", .maximum = "1000000s", .fallback = "10s",
+     .meaning = "kill a rank that makes no call for this time of the host's clock (exit code 1)"},
     {"stack", BYTES(L, stack), .minimum = "16KiB", .maximum = "8MiB", .fallback = "64KiB",
      .meaning = "stack of a rank (address space; memory is used as it is touched)"},
     {"threads", COUNT(L, threads), .minimum = "1", .maximum = "1000000", .fallback = "4096",
@@ -210,22 +212,6 @@ static const struct schema job_schema = {.name = "job",
                                          .size = sizeof(struct scenario_job),
                                          .fields = job_fields};
 
-#define M struct scenario_mutation
-static const struct field mutation_fields[] = {
-    {"what", CHOICE(M, what), .required = true, .choices = "drop|duplicate|reorder|flip",
-     .meaning = "the bug"},
-    {"every", COUNT(M, every), .minimum = "1", .fallback = "100",
-     .meaning = "every N-th chunk of data is affected"},
-    {NULL}};
-#undef M
-static const struct schema mutation_schema = {
-    .name = "mutate",
-    .meaning = "A deliberate bug of the model, to prove that the ledger sees it: data is lost, "
-               "duplicated, exchanged or "
-               "changed without an error.",
-    .size = sizeof(struct scenario_mutation),
-    .fields = mutation_fields};
-
 /* ---- expectations ---------------------------------------------------------------------------- */
 
 #define E struct scenario_expectation
@@ -257,7 +243,7 @@ static const struct field expect_ledger_fields[] = {
     {NULL}};
 static const struct field expect_metric_fields[] = {
     {"metric", STRING(E, metric), .required = true,
-     .syntax = "`<job>.<metric>.<field>`, or one of `net.`, `aries.`, `pmi.`, `engine.`",
+     .syntax = "`<job>.<metric>.<field>`, or one of `net.`, `aries.`, `lnet.`, `pmi.`, `engine.`",
      .meaning = "fields of a histogram: count min max mean sum p50 p90 p99 p999"},
     LIMIT_FIELDS,
     {"within", RECORD(scenario_within, E, within), .of = &within_schema,
@@ -279,6 +265,16 @@ static const struct field expect_job_fields[] = {
      .meaning = "exit code of the job (that of its first rank that failed; 137: killed); without "
                 "this line 0 is expected"},
     {NULL}};
+static const struct field expect_finding_fields[] = {
+    {"finding", STRING(E, finding), .required = true, .syntax = "a rule of docs/findings.md",
+     .meaning = "the rule was broken at least once, or as often as the limits say"},
+    LIMIT_FIELDS,
+    {NULL}};
+static const struct field expect_findings_fields[] = {
+    {"findings", FREE(E, findings), .required = true,
+     .syntax = "a list of rules of docs/findings.md",
+     .meaning = "findings of these rules are allowed; without this line an error fails the run"},
+    {NULL}};
 #define VARIANT(id, key, text)                                                         \
     static const struct schema expect_##id##_schema = {.name = "expectation",          \
                                                        .meaning = text,                \
@@ -290,10 +286,12 @@ VARIANT(metric, "metric", "A measured value.");
 VARIANT(outcome, "outcome", "How the run ends.");
 VARIANT(fault, "fault", "How often a fault was injected.");
 VARIANT(job, "job", "How a job ends.");
+VARIANT(finding, "finding", "A mistake of a program that must be found.");
+VARIANT(findings, "findings", "Mistakes of programs that are allowed.");
 #undef VARIANT
 static const struct schema *const expectation_variants[] = {
-    &expect_ledger_schema, &expect_metric_schema, &expect_outcome_schema,
-    &expect_fault_schema,  &expect_job_schema,    NULL};
+    &expect_ledger_schema, &expect_metric_schema,  &expect_outcome_schema,  &expect_fault_schema,
+    &expect_job_schema,    &expect_finding_schema, &expect_findings_schema, NULL};
 static const struct schema expectation_schema = {
     .name = "expectation",
     .meaning = "What must hold at the end (exit code 1 when it does not).",
@@ -313,6 +311,9 @@ static const struct field scenario_fields[] = {
                 "leaves its trace in; `--trace` names another"},
     {"seed", COUNT(S, seed), .maximum = SEED_MAX_TEXT, .fallback = "1",
      .meaning = "of all random numbers; `--seed` overrides it"},
+    {"checks", CHOICE(S, checks), .choices = "on|off", .fallback = "on",
+     .meaning = "whether programs are watched for the mistakes of docs/findings.md; off: faster, "
+                "for measurements of this simulator"},
     {"fabric", RECORD(scenario_network, S, fabric), .of = &fabric_schema,
      .meaning = "the machine: one network"},
     {"networks", LIST(S, networks), .of = &network_schema,
@@ -322,11 +323,11 @@ static const struct field scenario_fields[] = {
     {"oob", RECORD(scenario_oob, S, oob), .of = &oob_schema, .meaning = "the out-of-band network"},
     {"live", RECORD(scenario_live, S, live), .of = &live_schema,
      .meaning = "what only a live fabric reads"},
+    {"lnet", RECORD(scenario_lnet, S, lnet), .of = &scenario_lnet_schema,
+     .meaning = "Lustre's network on nodes"},
     {"jobs", LIST(S, jobs), .of = &job_schema,
      .meaning = "what runs; only a live fabric needs none"},
     {"faults", LIST(S, faults), .of = &scenario_fault_schema, .meaning = "what goes wrong"},
-    {"mutate", RECORD(scenario_mutation, S, mutation), .of = &mutation_schema,
-     .meaning = "a deliberate bug of the model"},
     {"expect", LIST(S, expectations), .of = &expectation_schema, .meaning = "what must hold"},
     {"sweep", FREE(S, sweep), .syntax = "a mapping from a path as of `--set` to a list of values",
      .meaning = "one run for each combination of values"},

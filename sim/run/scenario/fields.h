@@ -27,5 +27,6 @@
 #define PAIR(record, member) .kind = FIELD_PAIR, .offset = PLACE(const char *[2], record, member)
 
 extern const struct schema scenario_fault_schema; /* fields_faults.c */
+extern const struct schema scenario_lnet_schema; /* fields_lnet.c */
 
 #endif

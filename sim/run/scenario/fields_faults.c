@@ -25,6 +25,9 @@
          .meaning = "inject it at most so often; 0: no limit"},                                  \
         {"skip", COUNT(X, skip), .fallback = "0",                                                \
          .meaning = "leave the first so many that match alone"},                                 \
+        {"only", FREE(X, only), .syntax = "a number or a list of numbers: 11, [3, 11]",          \
+         .meaning = "of the faults that it would inject, numbered from 1 as the report shows "   \
+                    "them, inject only these"},                                                  \
         {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \
         {"until", TIME(X, until), .meaning = "and before this one; default: the end"},           \
         {"source", COUNT(X, source), .meaning = "only from this node"},                          \

@@ -91,3 +91,15 @@ void scenario_file_place(const char *path, char **target, char **partial)
         return;
     *partial = g_strdup_printf("%s.partial-%d", *target, (int)getpid());
 }
+
+char *scenario_file_beside(const char *file, const char *path)
+{
+    char *folder, *full;
+
+    if (g_path_is_absolute(path))
+        return g_strdup(path);
+    folder = g_path_get_dirname(file);
+    full = g_build_filename(folder, path, NULL);
+    g_free(folder);
+    return full;
+}

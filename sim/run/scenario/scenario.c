@@ -51,8 +51,10 @@ void scenario_free(struct scenario *scenario)
             program_close(scenario_job(scenario, i)->workload);
         scenario_node_set_clear(&scenario_job(scenario, i)->nodes);
     }
-    for (i = 0; i < scenario->faults.count; i++)
+    for (i = 0; i < scenario->faults.count; i++) {
         g_free(scenario_fault(scenario, i)->title);
+        g_free(scenario_fault(scenario, i)->only_numbers);
+    }
     for (i = 0; i < scenario->networks.count; i++)
         g_free(scenario_network(scenario, i)->endpoint_of);
     scenario_schema_clear(&scenario_schema, scenario);

@@ -252,3 +252,21 @@ void scenario_format_bytes(char *buffer, size_t size, double bytes)
 
     format_scaled(buffer, size, bytes, 1024, units, G_N_ELEMENTS(units));
 }
+
+void scenario_format_exact_ps(char *buffer, size_t size, uint64_t ps)
+{
+    static const struct {
+        uint64_t ps;
+        const char *name;
+    } units[] = {{1000000000000, "s"}, {1000000000, "ms"}, {1000000, "us"}, {1000, "ns"}};
+    size_t i;
+
+    if (ps == 0) {
+        g_strlcpy(buffer, "0 ns", size);
+        return;
+    }
+    for (i = 0; i < G_N_ELEMENTS(units) - 1 && ps < units[i].ps; i++)
+        ;
+    g_snprintf(buffer, (gulong)size, "%.*f %s", i == 0 ? 6 : 3, (double)ps / (double)units[i].ps,
+               units[i].name);
+}

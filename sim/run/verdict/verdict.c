@@ -51,7 +51,7 @@ const char *verdict_outcome_name(const struct cluster *cluster)
 {
     static const char *const names[] = {"done", "deadlock", "time-limit", "no-progress", "failed"};
 
-    return names[outcome_index(cluster)];
+    return cluster->interrupted != 0 ? "interrupted" : names[outcome_index(cluster)];
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -59,13 +59,13 @@ const char *verdict_outcome_name(const struct cluster *cluster)
 static void show(char *buffer, size_t size, double value, enum sim_metric_unit unit)
 {
     switch (unit) {
-    case METRIC_PS:
+    case SIM_METRIC_PS:
         scenario_format_ps(buffer, size, value);
         break;
-    case METRIC_BYTES_PER_S:
+    case SIM_METRIC_BYTES_PER_S:
         scenario_format_bytes_rate(buffer, size, value);
         break;
-    case METRIC_BYTES:
+    case SIM_METRIC_BYTES:
         scenario_format_bytes(buffer, size, value);
         break;
     default:
@@ -113,7 +113,7 @@ static void judge_ledger(const struct cluster *cluster, bool balanced, struct ju
 static void judge_metric(const struct scenario_expectation *expectation,
                          struct judgement *judgement)
 {
-    enum sim_metric_unit unit = METRIC_COUNT;
+    enum sim_metric_unit unit = SIM_METRIC_COUNT;
     char *limits = limits_text(expectation);
     char shown[64];
     double value;
@@ -248,6 +248,81 @@ static void judge_job(const struct cluster *cluster, const char *name, const cha
     }
 }
 
+/* ---- findings -------------------------------------------------------------------------------- */
+
+/* Whether an expectation names the rule. */
+static bool is_allowed(const struct scenario *scenario, const char *rule)
+{
+    size_t i, j;
+
+    for (i = 0; i < scenario->expectations.count; i++) {
+        const struct scenario_expectation *expectation = scenario_expectation(scenario, i);
+
+        if (expectation->kind == EXPECT_FINDING && strcmp(expectation->finding, rule) == 0)
+            return true;
+        for (j = 0; expectation->kind == EXPECT_FINDINGS && j < expectation->findings->count; j++)
+            if (strcmp(expectation->findings->items[j]->text, rule) == 0)
+                return true;
+    }
+    return false;
+}
+
+bool verdict_finding_allowed(const struct cluster *cluster, const struct sim_finding_rule *rule)
+{
+    return is_allowed(cluster->scenario, rule->name);
+}
+
+bool verdict_finding_fails(const struct cluster *cluster, const struct sim_finding_rule *rule)
+{
+    return rule->severity == SIM_FINDING_ERROR && rule->count != 0 &&
+           !verdict_finding_allowed(cluster, rule);
+}
+
+struct finding_sum {
+    const struct cluster *cluster;
+    const char *rule; /* the one that is looked for; NULL: all that fail the run */
+    uint64_t count;
+    GString *names;
+};
+
+static void add_finding_rule(const struct sim_finding_rule *rule, void *arg)
+{
+    struct finding_sum *sum = arg;
+
+    if (sum->rule != NULL ? strcmp(sum->rule, rule->name) != 0
+                          : !verdict_finding_fails(sum->cluster, rule))
+        return;
+    sum->count += rule->count;
+    g_string_append_printf(sum->names, "%s%s (%" PRIu64 ")", sum->names->len != 0 ? ", " : "",
+                           rule->name, rule->count);
+}
+
+static void judge_findings(const struct cluster *cluster, struct judgement *judgement)
+{
+    struct finding_sum sum = {.cluster = cluster, .names = g_string_new(NULL)};
+
+    sim_finding_for_each_rule(add_finding_rule, &sum);
+    judgement->what = g_strdup("no errors found");
+    judgement->holds = sum.count == 0;
+    judgement->value = judgement->holds ? g_strdup("none") : g_strdup(sum.names->str);
+    g_string_free(sum.names, TRUE);
+}
+
+static void judge_finding(const struct scenario_expectation *expectation,
+                          struct judgement *judgement)
+{
+    struct finding_sum sum = {.rule = expectation->finding, .names = g_string_new(NULL)};
+    char *limits = limits_text(expectation);
+
+    sim_finding_for_each_rule(add_finding_rule, &sum);
+    judgement->what = g_strdup_printf("finding %s%s", expectation->finding, limits);
+    judgement->value = g_strdup_printf("%" PRIu64 " times", sum.count);
+    judgement->holds =
+        limits[0] != '\0' ? limits_hold(expectation, (double)sum.count) : sum.count != 0;
+    g_string_free(sum.names, TRUE);
+    g_free(limits);
+}
+
 static void judge(const struct cluster *cluster, const struct scenario_expectation *expectation,
                   struct judgement *judgement)
 {
@@ -266,6 +341,11 @@ static void judge(const struct cluster *cluster, const struct scenario_expectati
         break;
     case EXPECT_JOB:
         judge_job(cluster, expectation->job, expectation->exit, judgement);
+        break;
+    case EXPECT_FINDING:
+        judge_finding(expectation, judgement);
+        break;
+    case EXPECT_FINDINGS: /* it only changes what judge_findings() fails on */
         break;
     }
 }
@@ -297,18 +377,23 @@ static bool expects(const struct scenario *scenario, enum scenario_expectation_k
     return false;
 }
 
-/* Expectations that need not be written: the ledger is balanced, jobs return 0. */
+/* Expectations that need not be written: the ledger is balanced, no rule is broken, jobs return 0.
+ */
 static bool judge_implied(const struct cluster *cluster, json_t *array)
 {
     const struct scenario *scenario = cluster->scenario;
+    struct judgement findings = {0};
     bool holds = true;
     size_t i;
 
-    if (cluster->outcome == SIM_DONE && !expects(scenario, EXPECT_LEDGER, NULL)) {
+    if (cluster->outcome == SIM_DONE && cluster->interrupted == 0 &&
+        !expects(scenario, EXPECT_LEDGER, NULL)) {
         struct judgement judgement = {0};
         judge_ledger(cluster, true, &judgement);
         holds &= append(array, &judgement, true);
     }
+    judge_findings(cluster, &findings);
+    holds &= append(array, &findings, true);
     for (i = 0; i < scenario->jobs.count && !expects(scenario, EXPECT_OUTCOME, NULL); i++) {
         const struct scenario_job *job = scenario_job(scenario, i);
         struct judgement judgement = {0};
@@ -333,11 +418,15 @@ json_t *verdict_json(const struct cluster *cluster, int *exit_code)
         const struct scenario_expectation *expectation = scenario_expectation(scenario, i);
         struct judgement judgement = {0};
 
+        if (expectation->kind == EXPECT_FINDINGS)
+            continue;
         judge(cluster, expectation, &judgement);
         outcome_expected |= expectation->kind == EXPECT_OUTCOME && judgement.holds;
         holds &= append(array, &judgement, false);
     }
-    if (cluster->outcome != SIM_DONE && !outcome_expected)
+    if (cluster->interrupted != 0)
+        *exit_code = 128 + cluster->interrupted;
+    else if (cluster->outcome != SIM_DONE && !outcome_expected && cluster->crashes->len == 0)
         *exit_code = EXIT_STUCK;
     else
         *exit_code = holds ? EXIT_HOLDS : EXIT_BROKEN;

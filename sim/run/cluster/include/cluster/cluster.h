@@ -31,6 +31,7 @@
 #define RANK_PID(id) (1000u + (id)) /* the process id that a rank sees */
 
 struct cluster;
+struct cluster_lnet;
 struct foreign_process;
 struct job;
 struct oob;
@@ -67,10 +68,12 @@ struct rank {
     struct sim_fiber *gatherer; /* the thread that is in a barrier or exchange */
     bool rang;
     uint32_t id, node, on_node;
+    uint32_t trace_index; /* of its track on the node */
     int exit_code;
     enum rank_state state;
     bool gathering; /* inside a barrier or exchange */
     const char *killed; /* why, interned */
+    sim_time_t killed_at, left_at;
 };
 
 /* A metric by the name that a workload uses; found by pointer first. */
@@ -124,6 +127,10 @@ struct job {
     struct cray_job cray;
     struct gather gather;
     char *failures[FAILURE_TEXTS_MAX];
+    struct {
+        uint32_t rank;
+        sim_time_t at; /* on the rank's clock */
+    } failed[FAILURE_TEXTS_MAX]; /* of each text in `failures` */
     uint64_t failure_count;
     uint64_t progress; /* calls of rank_progress */
     uint64_t progress_goal; /* an estimate from the arguments; 0: unknown */
@@ -142,6 +149,16 @@ struct timed_fault {
 struct waiter {
     char *name, *why;
     sim_time_t since;
+};
+
+/* A rank that crashed, or that computed without a call for too long (crash.c). */
+struct cluster_crash {
+    char *rank; /* its name */
+    uint32_t node;
+    sim_time_t time;
+    const char *call; /* static: the API call in progress, or the last one; NULL: none */
+    char *text;
+    GPtrArray *backtrace; /* of char *, innermost first */
 };
 
 struct cluster_options {
@@ -197,12 +214,15 @@ struct cluster {
     double wall_seconds;
     struct waiter *waiters;
     size_t waiter_count;
+    GPtrArray *crashes; /* of struct cluster_crash, in order */
+    int interrupted; /* the signal that ended the run; 0: none */
     bool balanced;
     char *trace_path; /* as the user named it; NULL: none */
     struct cluster_options options;
     GPtrArray *memory; /* of rank_alloc */
     struct sim_ledger_book raw_book;
     struct sim_fault_point oob_message_point, oob_server_point;
+    struct cluster_lnet *lnet; /* NULL: no node has LNet */
     struct oob *oob; /* servers of PMI; NULL until a rank uses it */
 };
 
@@ -259,6 +279,8 @@ void cluster_apps_free(struct app *apps, uint32_t count);
 
 /* Ends a rank from outside: its node crashed, or the error policy killed its process. */
 void rank_kill(struct rank *rank, const char *why);
+/* The same for a rank whose running fiber has crashed; returns, and the fiber must not go on. */
+void rank_crash(struct rank *rank, const char *why, int exit_code);
 /* Ends the calling rank with this exit code, from any of its threads. */
 _Noreturn void rank_exit(struct rank *rank, int code);
 struct rank *rank_self(void); /* the rank of the running fiber; NULL: none */
@@ -290,6 +312,18 @@ void cluster_cray_begin(struct cluster *cluster);
 void cluster_cray_job(struct job *job);
 void cluster_cray_rank(struct rank *rank);
 void cluster_cray_end(struct cluster *cluster);
+
+/* Registers the rules of all layers (engine/finding.h); before a scenario is loaded. */
+void cluster_findings_register(void);
+
+/* Between the two, a rank that crashes is killed and recorded, and the run goes on (crash.c). */
+void cluster_crash_begin(struct cluster *cluster);
+void cluster_crash_end(void);
+GPtrArray *cluster_crashes_new(void);
+void cluster_crash_register(void); /* its rules */
+/* One line for each address, without the frames below the program's own (symbols.c); g_free().
+ * `program` is the file of addresses in a private copy. */
+void cluster_symbols(void *const *addresses, unsigned count, const char *program, GPtrArray *lines);
 
 bool cluster_faults_create(struct cluster *cluster, char **error);
 void cluster_faults_disarm(struct cluster *cluster);

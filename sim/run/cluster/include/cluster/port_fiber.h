@@ -17,6 +17,7 @@ struct port_process {
     struct port_armed *timers; /* that may fire */
     struct sim_random random; /* port_random() */
     bool random_ready;
+    void (*at_end)(void); /* port_at_end(); NULL: none */
 };
 
 struct port_process *port_process_get(struct rank *rank); /* makes it */
@@ -45,6 +46,11 @@ void port_turn_forget(struct port_process *self, struct port_thread *thread);
 /* A fiber stops where it is, or (NULL) all fibers of the rank do: their timers are cancelled, as
  * the memory of those is about to be freed, and they get no more locks. */
 void port_forget(struct rank *rank, const struct sim_fiber *fiber);
+
+/* The rank ends in order: calls what the stacks want to be called then. On a fiber of the rank. */
+void port_process_ended(struct rank *rank);
+/* Registers the rules of the stacks (engine/finding.h). */
+void port_findings_register(void);
 
 /* Sets the CPU time of what stacks do (port_spend) from the scenario's parameters. */
 void port_costs_set(const struct aries_params *params);

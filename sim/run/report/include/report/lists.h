@@ -9,8 +9,10 @@
 json_t *report_workloads_json(void);
 json_t *report_presets_json(void);
 json_t *report_params_json(void);
+json_t *report_rules_json(void); /* of findings */
 void report_workloads_print(GString *out);
 void report_presets_print(GString *out);
 void report_params_print(GString *out);
+void report_rules_print(GString *out);
 
 #endif

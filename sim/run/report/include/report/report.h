@@ -12,6 +12,18 @@ bool report_tables_write(const struct cluster *cluster, const char *folder, char
 /* The screen that a person reads, made from a result. */
 void report_summary_print(const json_t *result, bool color, GString *out);
 
+/* findings.c: the member "findings" of a result, and its lines on the screen. */
+json_t *report_findings_json(const struct cluster *cluster);
+void report_findings_print(const json_t *findings, GString *out);
+/* The member "crashes": ranks that a signal ended, with their backtraces. */
+json_t *report_crashes_json(const struct cluster *cluster);
+void report_crashes_print(const json_t *crashes, GString *out);
+
+/* faults.c: the members "faults" and "losses" of a result, and their lines on the screen. */
+json_t *report_faults_json(const struct cluster *cluster);
+json_t *report_losses_json(void);
+void report_faults_print(const json_t *result, GString *out);
+
 /* A run from scenario to result. NULL: *error (g_free). */
 json_t *report_run(const struct scenario *scenario, const struct cluster_options *options,
                    char **error);

@@ -22,4 +22,7 @@ bool scenario_file_read(const char *path, uint64_t most, char **bytes, size_t *l
  */
 void scenario_file_place(const char *path, char **target, char **partial);
 
+/* The path as one relative to the folder of `file`; g_free(). */
+char *scenario_file_beside(const char *file, const char *path);
+
 #endif

@@ -34,7 +34,7 @@ struct scenario_network {
 
 struct scenario_limits {
     const struct tree *at;
-    uint64_t virtual_time, no_progress, no_progress_events, stack, threads;
+    uint64_t virtual_time, no_progress, no_progress_events, stack, threads, compute;
     uint64_t parking; /* PARKING_* */
 };
 
@@ -45,6 +45,7 @@ struct scenario_oob {
 };
 
 enum { PARKING_OWN, PARKING_ALL, PARKING_OFF };
+enum { CHECKS_ON, CHECKS_OFF };
 enum { LATENCY_MACHINE, LATENCY_MODEL };
 
 struct scenario_live {
@@ -125,6 +126,7 @@ struct scenario_fault {
     double probability;
     uint64_t count, skip, from, until, source, target, kind, delay;
     const char *between[2];
+    const struct tree *only;
     /* timed */
     const char *routers[2], *router;
     uint64_t which, lanes, node, time, duration, orbs, queue, region, category, code;
@@ -137,11 +139,37 @@ struct scenario_fault {
     uint32_t groups[2], router_numbers[2];
     uint32_t status_code; /* of `status` */
     char *title; /* label, or "faults.2" */
+    uint64_t *only_numbers; /* of `only`, ascending; NULL: not given */
+    size_t only_count;
 };
 
-struct scenario_mutation {
+/* LNet on nodes, and its own rules for faults. */
+struct scenario_lnet_nodes {
     const struct tree *at;
-    uint64_t what, every;
+    const char *name;
+    struct node_set nodes;
+    const char *networks, *ip2nets, *routes, *forwarding;
+    const struct tree *parameters;
+    bool start;
+};
+#define LNET_ACTIONS "drop|delay|fail-nid"
+enum { LNET_DROP, LNET_DELAY, LNET_FAIL_NID };
+struct scenario_lnet_rule {
+    const struct tree *at;
+    const char *name;
+    uint64_t action;
+    struct node_set nodes;
+    const char *source, *target;
+    uint64_t rate, interval, latency, count;
+    bool random;
+    const struct tree *portal, *message, *error;
+    /* found by the checks */
+    uint64_t source_nid, target_nid, portal_mask;
+    uint32_t message_mask, error_mask;
+};
+struct scenario_lnet {
+    const struct tree *at;
+    struct record_list nodes, rules;
 };
 
 struct scenario_within {
@@ -154,7 +182,9 @@ enum scenario_expectation_kind {
     EXPECT_METRIC,
     EXPECT_OUTCOME,
     EXPECT_FAULT,
-    EXPECT_JOB
+    EXPECT_JOB,
+    EXPECT_FINDING,
+    EXPECT_FINDINGS
 };
 enum { OUTCOME_DONE, OUTCOME_DEADLOCK, OUTCOME_TIME_LIMIT, OUTCOME_NO_PROGRESS, OUTCOME_FAILED };
 #define OUTCOMES "done|deadlock|time-limit|no-progress|failed"
@@ -163,7 +193,8 @@ struct scenario_expectation {
     const struct tree *at;
     enum scenario_expectation_kind kind;
     uint64_t ledger, outcome;
-    const char *metric, *fault, *job, *exit;
+    const char *metric, *fault, *job, *exit, *finding;
+    const struct tree *findings; /* names of rules whose findings are allowed */
     const char *below, *above, *equals;
     struct scenario_within within;
     /* found by the checks: limits in the metric's own unit (ps, B/s, ...) */
@@ -177,12 +208,13 @@ struct scenario {
     const char *name, *description;
     const char *trace; /* file for the trace of a run on the screen; "": none */
     uint64_t seed;
+    uint64_t checks; /* CHECKS_* */
     struct scenario_network fabric; /* the only network, when `networks` is not given */
     struct scenario_limits limits;
     struct scenario_oob oob;
     struct scenario_live live;
+    struct scenario_lnet lnet;
     struct record_list networks, jobs, faults, expectations;
-    struct scenario_mutation mutation;
     const struct tree *sweep;
     /* found by the checks */
     uint32_t endpoints; /* nodes: the first network numbers them */
@@ -232,6 +264,16 @@ static inline uint32_t scenario_endpoint(const struct scenario_network *network,
 static inline struct scenario_job *scenario_job(const struct scenario *scenario, size_t index)
 {
     return (struct scenario_job *)scenario->jobs.records + index;
+}
+static inline struct scenario_lnet_nodes *scenario_lnet_nodes(const struct scenario *scenario,
+                                                              size_t index)
+{
+    return (struct scenario_lnet_nodes *)scenario->lnet.nodes.records + index;
+}
+static inline struct scenario_lnet_rule *scenario_lnet_rule(const struct scenario *scenario,
+                                                            size_t index)
+{
+    return (struct scenario_lnet_rule *)scenario->lnet.rules.records + index;
 }
 static inline struct scenario_fault *scenario_fault(const struct scenario *scenario, size_t index)
 {

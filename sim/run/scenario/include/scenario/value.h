@@ -45,6 +45,8 @@ size_t scenario_edit_distance(const char *a, const char *b);
 
 /* "1.25 us", "3 ns": four significant digits, for people. */
 void scenario_format_ps(char *buffer, size_t size, double ps);
+/* "575.496 us": for events that shall be found again in a trace. */
+void scenario_format_exact_ps(char *buffer, size_t size, uint64_t ps);
 void scenario_format_bytes_rate(char *buffer, size_t size, double bytes_per_s);
 void scenario_format_count(char *buffer, size_t size, double count);
 void scenario_format_bytes(char *buffer, size_t size, double bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "campaign.h"
+#include "campaign/campaign.h"
 #include "verdict/verdict.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@ struct child {
     int pipe;
     uint64_t run;
     GString *output;
+    FILE *said; /* what its programs write; NULL: it cannot be kept */
 };
 
 uint64_t campaign_size(const struct campaign *campaign)
@@ -123,6 +124,7 @@ static void child_main(const struct campaign *campaign, uint64_t number, campaig
 
     json_decref(result);
     close(out);
+    fflush(NULL);
     _exit(status == 0 ? 0 : 1); /* the parent's resources are not freed here */
 }
 
@@ -150,15 +152,22 @@ static bool start(const struct campaign *campaign, struct child *child, uint64_t
 
     if (pipe(ends) != 0)
         return false;
+    child->said = tmpfile();
     child->pid = fork();
     if (child->pid == 0) {
         close(ends[0]);
+        if (child->said != NULL) {
+            dup2(fileno(child->said), STDOUT_FILENO);
+            dup2(fileno(child->said), STDERR_FILENO);
+        }
         child_main(campaign, number, run, ends[1]);
     }
     close(ends[1]);
     if (child->pid < 0) {
         child->pid = 0;
         close(ends[0]);
+        if (child->said != NULL)
+            fclose(child->said);
         return false;
     }
     child->pipe = ends[0];
@@ -208,6 +217,36 @@ static void keep(const struct campaign *campaign, json_t **results, uint64_t num
     results[number] = label;
 }
 
+/* What the programs of a failed run have written becomes DIR/<run>/output.txt. */
+static void keep_output(const struct campaign *campaign, const struct child *child,
+                        const json_t *result)
+{
+    char buffer[65536], *folder = NULL, *path, *name;
+    FILE *file = NULL;
+    size_t got;
+
+    if (child->said == NULL)
+        return;
+    if (campaign->out != NULL &&
+        json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS &&
+        fseek(child->said, 0, SEEK_END) == 0 && ftell(child->said) > 0) {
+        name = name_of(campaign, child->run);
+        folder = g_build_filename(campaign->out, name, NULL);
+        path = g_build_filename(folder, "output.txt", NULL);
+        g_mkdir_with_parents(folder, 0777);
+        rewind(child->said);
+        file = fopen(path, "w");
+        while (file != NULL && (got = fread(buffer, 1, sizeof(buffer), child->said)) > 0)
+            fwrite(buffer, 1, got, file);
+        if (file != NULL)
+            fclose(file);
+        g_free(path);
+        g_free(folder);
+        g_free(name);
+    }
+    fclose(child->said);
+}
+
 static void wait_for_some(struct child *children, unsigned count)
 {
     struct pollfd polled[256];
@@ -231,10 +270,13 @@ static size_t serve(const struct campaign *campaign, struct child *children, uns
     for (i = 0; i < count; i++) {
         struct child *child = &children[i];
         struct pollfd polled = {.fd = child->pipe, .events = POLLIN};
+        json_t *result;
 
         if (child->pid == 0 || poll(&polled, 1, 0) <= 0 || !listen_to(child))
             continue;
-        keep(campaign, results, child->run, finish(child));
+        result = finish(child);
+        keep_output(campaign, child, result);
+        keep(campaign, results, child->run, result);
         finished++;
     }
     return finished;
@@ -279,8 +321,7 @@ static char *digest_of(const json_t *runs)
     const json_t *run;
     size_t i;
 
-    json_array_foreach(runs, i, run)
-    {
+    json_array_foreach (runs, i, run) {
         const char *text = json_string_value(json_object_get(run, "digest"));
         digest = sim_mix(digest + 0x9e3779b97f4a7c15ull) ^
                  (text != NULL ? g_ascii_strtoull(text, NULL, 16) : 0);
@@ -307,9 +348,9 @@ json_t *campaign_execute(const struct campaign *campaign, campaign_run run)
     }
     g_free(results);
     digest = digest_of(runs);
-    result = json_pack("{s:i,s:s,s:o,s:{s:I,s:I,s:o},s:i}", "schema", 1, "digest", digest, "runs",
-                       runs, "summary", "runs", (json_int_t)total, "hold", (json_int_t)good,
-                       "failed", failed, "exit",
+    result = json_pack("{s:i,s:s,s:o,s:{s:I,s:I,s:o,s:o},s:i}", "schema", 1, "digest", digest,
+                       "runs", runs, "summary", "runs", (json_int_t)total, "hold", (json_int_t)good,
+                       "failed", failed, "causes", campaign_groups_json(runs), "exit",
                        good == total      ? EXIT_HOLDS
                        : refused == total ? EXIT_BAD_INPUT
                                           : EXIT_BROKEN);
@@ -317,10 +358,47 @@ json_t *campaign_execute(const struct campaign *campaign, campaign_run run)
     return result;
 }
 
+/* ---- until one fails ------------------------------------------------------------------------- */
+
+/* The first seed that failed; false: all hold. */
+static bool failed_seed(const json_t *result, uint64_t *seed)
+{
+    const json_t *run =
+        json_array_get(json_object_get(json_object_get(result, "summary"), "causes"), 0);
+
+    if (run == NULL)
+        return false;
+    *seed = (uint64_t)json_integer_value(json_object_get(run, "seed"));
+    return true;
+}
+
+bool campaign_first_failure(const struct campaign *campaign, uint64_t first, uint64_t last,
+                            campaign_run run, uint64_t *seed)
+{
+    struct campaign batch = *campaign;
+    struct progress progress;
+    bool found = false, all = false;
+    json_t *result;
+
+    batch.seeds = true;
+    batch.progress = &progress;
+    batch.first_seed = first;
+    while (!found && !all) {
+        all = last - batch.first_seed < 4 * batch.parallel;
+        batch.last_seed = all ? last : batch.first_seed + 4 * batch.parallel - 1;
+        report_progress_begin(&progress, false);
+        fflush(NULL);
+        result = campaign_execute(&batch, run);
+        found = failed_seed(result, seed);
+        json_decref(result);
+        batch.first_seed = batch.last_seed + 1;
+    }
+    return found;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define COLUMNS_MAX 4
-#define FAILED_SHOWN 40
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -335,11 +413,9 @@ static size_t choose_columns(const json_t *runs, const char **columns)
     const char *name;
     size_t count = 0, i;
 
-    json_array_foreach(runs, i, run)
-    {
+    json_array_foreach (runs, i, run) {
         metrics = json_object_get(run, "metrics");
-        json_object_foreach(metrics, name, metric)
-        {
+        json_object_foreach (metrics, name, metric) {
             if (count < COLUMNS_MAX && json_object_get(metric, "p50") != NULL)
                 columns[count++] = name;
         }
@@ -368,7 +444,7 @@ static const char *state_of(const json_t *run)
 {
     static const char *const states[] = {"holds", "FAILED", "REFUSED", "STUCK"};
 
-    return states[exit_of(run) & 3];
+    return exit_of(run) > 128 ? "STOPPED" : states[exit_of(run) & 3];
 }
 
 static void row(const struct campaign *campaign, const json_t *run, const char *const *columns,
@@ -404,37 +480,19 @@ static void table(const struct campaign *campaign, const json_t *runs, GString *
     for (i = 0; i < count; i++)
         g_string_append_printf(out, " %18s p50", columns[i]);
     g_string_append_c(out, '\n');
-    json_array_foreach(runs, i, run) row(campaign, run, columns, count, out);
-}
-
-static const char *reason_of(const json_t *run)
-{
-    const char *reason = json_string_value(json_object_get(run, "error"));
-
-    if (reason == NULL)
-        reason = json_string_value(json_array_get(json_object_get(run, "problems"), 0));
-    return reason != NULL ? reason : "no reason given";
+    json_array_foreach (runs, i, run)
+        row(campaign, run, columns, count, out);
 }
 
 void campaign_print(const struct campaign *campaign, const json_t *result, bool color, GString *out)
 {
     const json_t *runs = json_object_get(result, "runs"),
-                 *summary = json_object_get(result, "summary"), *run;
+                 *summary = json_object_get(result, "summary");
     bool holds = exit_of(result) == EXIT_HOLDS;
-    size_t i, shown = 0;
 
     if (campaign->axes != 0 || json_array_size(runs) <= 20)
         table(campaign, runs, out);
-    json_array_foreach(runs, i, run)
-    {
-        if (exit_of(run) == EXIT_HOLDS)
-            continue;
-        if (shown++ < FAILED_SHOWN)
-            g_string_append_printf(out, "%s %s: %s\n", state_of(run),
-                                   json_string_value(json_object_get(run, "run")), reason_of(run));
-    }
-    if (shown > FAILED_SHOWN)
-        g_string_append_printf(out, "and %zu more: see --json\n", shown - FAILED_SHOWN);
+    campaign_groups_print(json_object_get(summary, "causes"), out);
     g_string_append_printf(out, "%s%.0f runs: %.0f hold, %.0f do not%s\n",
                            !color  ? ""
                            : holds ? "\033[32m"

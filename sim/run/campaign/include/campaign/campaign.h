@@ -8,10 +8,11 @@
 
 #include "report/report.h"
 
-#define RUNS_MAX 1000000u
+#define CAMPAIGN_RUNS_MAX 1000000u
 
 struct campaign {
     const char *file;
+    const char *text; /* the scenario, as if `file` contained it; NULL: what `file` contains */
     const struct override *overrides; /* of the command line: before those of the sweep */
     size_t override_count;
     uint64_t first_seed, last_seed;
@@ -38,6 +39,20 @@ uint64_t campaign_size(const struct campaign *campaign);
  * every run was bad input.
  */
 json_t *campaign_execute(const struct campaign *campaign, campaign_run run);
+
+/*
+ * Runs the seeds from `first` to `last` until one fails, a few for each core at a time. False: all
+ * hold. The campaign's own seeds are not used; its progress is not shown.
+ */
+bool campaign_first_failure(const struct campaign *campaign, uint64_t first, uint64_t last,
+                            campaign_run run, uint64_t *seed);
+
+/*
+ * The failed runs by cause: a list of objects with "signature", "count", and of the first of them
+ * "run", "seed" (if there are seeds), "exit" and "problem". In the order of the first runs.
+ */
+json_t *campaign_groups_json(const json_t *runs);
+void campaign_groups_print(const json_t *groups, GString *out);
 
 /* A table for people. */
 void campaign_print(const struct campaign *campaign, const json_t *result, bool color,

@@ -25,8 +25,9 @@ struct stream {
     uint64_t window, rounds;
     bool sends, receives;
     uint8_t *out, *in; /* in: a buffer for each message of a window */
-    uint64_t sending; /* not completed */
+    uint64_t sending, words_sending; /* messages and words, not completed */
     uint64_t words; /* that came */
+    bool may_send; /* the receiver is ready for a window */
     uint64_t received;
     uint64_t began;
 };
@@ -48,9 +49,9 @@ static int post_word(struct stream *s)
 static int send_word(struct stream *s)
 {
     assert(s->window > 0);
-    s->sending++;
-    return wl_fi_post(&s->fi,
-                      fi_tsend(s->fi.ep, NULL, 0, NULL, s->to, WORD | s->received / s->window, s));
+    s->words_sending++;
+    return wl_fi_post(&s->fi, fi_tsend(s->fi.ep, NULL, 0, NULL, s->to,
+                                       WORD | s->received / s->window, &s->words_sending));
 }
 
 static int send_window(struct stream *s, uint64_t round)
@@ -58,6 +59,7 @@ static int send_window(struct stream *s, uint64_t round)
     uint64_t i;
     int status = 0;
 
+    s->may_send = false;
     wl_pattern_fill(s->out, s->bytes, wl_fi_seed(s->fi.id, s->peer, round));
     s->began = rank_now();
     for (i = 0; i < s->window && status == 0; i++) {
@@ -77,7 +79,8 @@ static int take_word(struct stream *s)
     rank_progress(s->fi.rank);
     if (s->words > s->rounds)
         return 0;
-    return post_word(s) == 0 ? send_window(s, s->words - 1) : -1;
+    s->may_send = true;
+    return post_word(s);
 }
 
 static int take_message(struct stream *s, const struct wl_fi_event *event)
@@ -99,7 +102,8 @@ static int take_message(struct stream *s, const struct wl_fi_event *event)
 static bool is_over(const struct stream *s)
 {
     return (!s->sends || s->words > s->rounds) &&
-           (!s->receives || s->received == s->rounds * s->window) && s->sending == 0;
+           (!s->receives || s->received == s->rounds * s->window) && s->sending == 0 &&
+           s->words_sending == 0;
 }
 
 /* What cannot be posted is found missing at the end. */
@@ -120,8 +124,14 @@ static int run_stream(struct stream *s)
             status = take_word(s);
         else if (event.entry.op_context == s)
             s->sending--;
+        else if (event.entry.op_context == &s->words_sending)
+            s->words_sending--;
         else
             status = take_message(s, &event);
+        /* All messages of a window are sent from one buffer. After a lost packet the word for the
+         * next window may come before the last of them completes. */
+        if (status == 0 && s->may_send && s->sending == 0)
+            status = send_window(s, s->words - 1);
     }
     return status;
 }

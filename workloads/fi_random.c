@@ -14,6 +14,9 @@ static const struct workload_arg args[] = {
     {"window", ARG_COUNT, "8", "1", "1024", NULL, "operations in flight"},
     {"receives", ARG_COUNT, "4", "1", "1024", NULL, "posted, of each of three kinds"},
     {"one_sided", ARG_BOOL, "true", NULL, NULL, NULL, "reads, writes and atomic operations, too"},
+    {"atomics", ARG_BOOL, "true", NULL, NULL, NULL,
+     "with one_sided: a lost packet ends an atomic operation, but not a read or write"},
+    {"delivery", ARG_BOOL, "false", NULL, NULL, NULL, "sends complete when they are delivered"},
     {NULL},
 };
 
@@ -31,7 +34,7 @@ enum kind {
     TWO_SIDED,
     WRITE = TWO_SIDED,
     READ,
-    ADD,
+    ADD, /* the last: "atomics" leaves it out */
     KINDS
 };
 
@@ -61,7 +64,7 @@ struct mix {
     struct wl_fi fi;
     uint64_t operations, window, receives, started, ended;
     size_t bytes;
-    bool one_sided;
+    bool one_sided, atomics, delivery;
     struct operation *all, *free;
     struct wl_fi_window tagged, tagged_too, untagged;
     struct wl_fi_memory memory;
@@ -103,6 +106,25 @@ static void write_message(struct mix *m, struct operation *o)
     o->operand = header.number;
 }
 
+static int send_delivered(struct mix *m, struct operation *o, fi_addr_t to)
+{
+    struct iovec iov = {o->buffer, o->bytes};
+    struct fi_msg message = {
+        .msg_iov = &iov, .iov_count = 1, .addr = to, .context = o, .data = o->operand};
+    struct fi_msg_tagged tagged = {.msg_iov = &iov,
+                                   .iov_count = 1,
+                                   .addr = to,
+                                   .tag = tag_of(m->fi.id, o->kind, o->operand),
+                                   .context = o};
+    uint64_t flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
+
+    if (o->kind == WORD)
+        flags |= FI_REMOTE_CQ_DATA;
+    if (o->kind == UNTAGGED || o->kind == WORD)
+        return wl_fi_post(&m->fi, fi_sendmsg(m->fi.ep, &message, flags));
+    return wl_fi_post(&m->fi, fi_tsendmsg(m->fi.ep, &tagged, flags));
+}
+
 static int send(struct mix *m, struct operation *o, fi_addr_t to)
 {
     struct fid_ep *ep = m->fi.ep;
@@ -111,6 +133,8 @@ static int send(struct mix *m, struct operation *o, fi_addr_t to)
     o->bytes = o->kind == INJECTED ? sizeof(struct header) + below(m, 41)
                                    : length(m, sizeof(struct header), m->bytes);
     write_message(m, o);
+    if (m->delivery && o->kind != INJECTED)
+        return send_delivered(m, o, to);
     tag = tag_of(m->fi.id, o->kind, o->operand);
     switch (o->kind) {
     case UNTAGGED:
@@ -245,7 +269,7 @@ static int start(struct mix *m, struct operation *o)
     assert(o != NULL && m->others != NULL);
     m->free = o->next;
     m->started++;
-    o->kind = (enum kind)below(m, m->one_sided ? KINDS : TWO_SIDED);
+    o->kind = (enum kind)below(m, !m->one_sided ? TWO_SIDED : m->atomics ? KINDS : ADD);
     o->peer = other_rank(m);
     if (o->kind >= TWO_SIDED && m->others[o->peer].busy)
         o->kind = (enum kind)below(m, TWO_SIDED);
@@ -475,7 +499,9 @@ static int run(struct rank *rank)
                     .window = rank_arg_count(rank, "window"),
                     .receives = rank_arg_count(rank, "receives"),
                     .bytes = rank_arg_count(rank, "bytes"),
-                    .one_sided = rank_arg_bool(rank, "one_sided")};
+                    .one_sided = rank_arg_bool(rank, "one_sided"),
+                    .atomics = rank_arg_bool(rank, "atomics"),
+                    .delivery = rank_arg_bool(rank, "delivery")};
     uint64_t sent = 0;
     uint32_t i;
     int status = open_mix(&m, rank), result = 0;

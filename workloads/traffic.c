@@ -5,7 +5,13 @@
  *
  * With an offered load a message is due at a time of its own, whether there is room in the window
  * or not, and its latency counts from then on (open loop); else it counts from the post.
+ *
+ * Bandwidths are taken between the warm-up and the end of sending. They count what the NIC has
+ * moved, packet by packet: whole messages would count data that was moved before. With `duration`
+ * both halves of that time must carry about the same, and with an offered load about as many
+ * messages must be under way at its end as at its beginning, or the warm-up was too short.
  */
+#include <inttypes.h>
 #include "support/gni.h"
 
 static const struct workload_arg args[] = {
@@ -22,6 +28,10 @@ static const struct workload_arg args[] = {
     {"messages", ARG_COUNT, "100", "1", NULL, NULL, "of each rank, after the warm-up"},
     {"duration", ARG_TIME, "0", "0", NULL, NULL, "for so long after the warm-up; 0: by messages"},
     {"warmup", ARG_TIME, "0", "0", NULL, NULL, "nothing is recorded before"},
+    {"drift", ARG_REAL, "0.15", "0", "10", NULL,
+     "with `duration`: the run fails when the rates of its halves differ by more than this part, "
+     "or "
+     "the messages under way by more than this part of the windows"},
     {"load", ARG_REAL, "0", "0", "4", NULL,
      "offered load, as a part of `injection`; 0: as fast as the window allows"},
     {"injection", ARG_REAL, "10", "0.001", "1000", NULL, "what load 1 means, GB/s per rank"},
@@ -36,6 +46,11 @@ struct slot { /* of the window */
     uint32_t peer;
     uint64_t since;
     struct slot *next; /* free */
+};
+
+struct sample {
+    uint64_t time, bytes; /* moved until then */
+    uint64_t backlog; /* messages under way */
 };
 
 struct traffic {
@@ -53,7 +68,11 @@ struct traffic {
     uint64_t sent, in_flight;
     uint64_t due; /* of the next message */
     uint64_t from, until; /* what completes then is recorded */
-    uint64_t recorded, last; /* messages, and when the last one was complete */
+    uint64_t recorded; /* messages */
+    uint64_t completed_bytes; /* of messages, where the NIC's bytes are not counted */
+    struct sample samples[3]; /* at the end of the warm-up, in the middle, when sending ends */
+    unsigned sampled; /* number of them */
+    bool shared; /* other ranks of the job use the same NIC */
 };
 
 /* ---- whom to send to ------------------------------------------------------------------------- */
@@ -184,27 +203,13 @@ static void ended(struct traffic *test, struct wl_operation *operation)
     slot->next = test->free;
     test->free = slot;
     rank_progress(test->rank);
+    if (!operation->failed)
+        test->completed_bytes += test->bytes;
     if (operation->failed || now < test->from || now > test->until ||
         test->recorded == (test->duration > 0 ? UINT64_MAX : test->messages))
         return;
     test->recorded++;
-    test->last = now;
     rank_record_latency(test->rank, "latency", now - slot->since);
-}
-
-/* Until an operation has ended, or it is time for the next message. */
-static void wait(struct traffic *test, uint64_t now, bool room)
-{
-    struct wl_operation *operation;
-    bool timed = room && test->due > now;
-
-    if (timed)
-        rank_alarm(test->rank, test->due - now);
-    do {
-        operation = wl_operation_poll(&test->domain);
-    } while (operation == NULL && !(timed && rank_alarm_rang(test->rank)));
-    if (operation != NULL)
-        ended(test, operation);
 }
 
 /* Intervals between nothing and twice the mean. */
@@ -212,6 +217,50 @@ static uint64_t interval(struct traffic *test)
 {
     return (uint64_t)((double)(rank_random(test->rank) >> 11) * 0x1p-53 * 2 *
                       (double)test->interval);
+}
+
+static void take_sample(struct traffic *test, uint64_t now)
+{
+    struct sample *sample = &test->samples[test->sampled++];
+
+    sample->time = now;
+    sample->backlog = test->in_flight;
+    if (test->shared || !rank_delivered_bytes(test->rank, &sample->bytes))
+        sample->bytes = test->completed_bytes;
+}
+
+/* When the sample is due that comes next. */
+static uint64_t sample_due(const struct traffic *test)
+{
+    switch (test->sampled) {
+    case 0:
+        return test->from;
+    case 1:
+        return test->from + test->duration / 2;
+    case 2:
+        return test->until; /* when sending ends */
+    default:
+        return UINT64_MAX;
+    }
+}
+
+/* Until an operation has ended, or it is time for the next message or sample. */
+static void wait(struct traffic *test, uint64_t now, bool room)
+{
+    struct wl_operation *operation;
+    uint64_t wake = sample_due(test);
+    bool timed;
+
+    if (room && test->due > now && test->due < wake)
+        wake = test->due;
+    timed = wake > now && wake != UINT64_MAX;
+    if (timed)
+        rank_alarm(test->rank, wake - now);
+    do {
+        operation = wl_operation_poll(&test->domain);
+    } while (operation == NULL && !(timed && rank_alarm_rang(test->rank)));
+    if (operation != NULL)
+        ended(test, operation);
 }
 
 static int run_traffic(struct traffic *test)
@@ -224,8 +273,12 @@ static int run_traffic(struct traffic *test)
     while (status == 0 && (more || test->in_flight > 0)) {
         uint64_t now = rank_stamp();
 
-        if (test->duration > 0 ? now >= test->until : test->recorded >= test->messages)
+        if (more && test->sampled < 2 && now >= sample_due(test))
+            take_sample(test, now);
+        if (more && (test->duration > 0 ? now >= test->until : test->recorded >= test->messages)) {
             more = false;
+            take_sample(test, now);
+        }
         if (!more && test->in_flight == 0)
             break;
         if (more && test->free != NULL && now >= test->due) {
@@ -240,30 +293,89 @@ static int run_traffic(struct traffic *test)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void record_total(struct traffic *test)
+/* Bytes per picosecond between two samples; 0: a sample is missing. */
+static double rate_between(const struct traffic *test, unsigned first, unsigned last)
 {
-    struct part {
-        uint64_t bytes, until;
-    } mine = {test->recorded * test->bytes, test->last};
-    const struct part *parts = rank_exchange(test->rank, &mine, sizeof(mine));
-    uint64_t bytes = 0, until = 0;
+    const struct sample *from = &test->samples[first], *until = &test->samples[last];
+
+    if (last >= test->sampled || until->time <= from->time)
+        return 0;
+    return (double)(until->bytes - from->bytes) / (double)(until->time - from->time);
+}
+
+struct part { /* of a rank in the total */
+    double rate, halves[2]; /* bytes per picosecond */
+    uint64_t sent_at_once, recorded; /* messages of a rank that sends */
+    uint64_t backlog[2]; /* at the beginning and at the end */
+};
+
+/* Is the measurement one of a steady state? */
+static int check_total(struct traffic *test, const struct part *total)
+{
+    double change = total->halves[1] - total->halves[0];
+    double drift = rank_arg_real(test->rank, "drift");
+
+    if (test->interval == 0 && total->recorded < total->sent_at_once)
+        return rank_fail(test->rank,
+                         "%" PRIu64 " messages were measured, fewer than the %" PRIu64
+                         " of all windows: more messages or a longer duration is needed",
+                         total->recorded, total->sent_at_once);
+    if (test->duration > 0 && (change > drift * total->rate || -change > drift * total->rate))
+        return rank_fail(test->rank,
+                         "%.4g GB/s in the first half of the measurement and %.4g in the second, "
+                         "%.4g more than the drift that is allowed: the queues still fill or "
+                         "empty; a longer warmup or duration is needed",
+                         total->halves[0] * 1e3, total->halves[1] * 1e3,
+                         (change < 0 ? -change : change) * 1e3 - drift * total->rate * 1e3);
+    change = (double)total->backlog[1] - (double)total->backlog[0];
+    if (test->duration > 0 && test->interval > 0 &&
+        (change < 0 ? -change : change) > drift * (double)total->recorded)
+        return rank_fail(
+            test->rank,
+            "%" PRIu64 " messages were under way when the measurement began and %" PRIu64
+            " when it ended: the queues still fill or empty; a longer warmup is needed",
+            total->backlog[0], total->backlog[1]);
+    return 0;
+}
+
+/* Rank 0 records the rates of all ranks together. */
+static int record_total(struct traffic *test)
+{
+    struct part mine = {0}, total = {0};
+    const struct part *parts;
     uint32_t i;
 
-    if (parts == NULL || test->domain.id != 0)
-        return;
-    for (i = 0; i < test->domain.size; i++) {
-        bytes += parts[i].bytes;
-        until = parts[i].until > until ? parts[i].until : until;
+    if (test->sampled > 0) {
+        mine.rate = rate_between(test, 0, test->sampled - 1);
+        mine.halves[0] = rate_between(test, 0, 1);
+        mine.halves[1] = rate_between(test, 1, 2);
+        mine.sent_at_once = test->window;
+        mine.recorded = test->recorded;
+        mine.backlog[0] = test->samples[0].backlog;
+        mine.backlog[1] = test->samples[test->sampled - 1].backlog;
     }
-    if (test->duration > 0)
-        until = test->until;
-    if (bytes > 0)
-        rank_record_bandwidth(test->rank, "total_bandwidth", bytes, until - test->from);
+    parts = rank_exchange(test->rank, &mine, sizeof(mine));
+    if (parts == NULL || test->domain.id != 0)
+        return 0;
+    for (i = 0; i < test->domain.size; i++) {
+        total.rate += parts[i].rate;
+        total.halves[0] += parts[i].halves[0];
+        total.halves[1] += parts[i].halves[1];
+        total.sent_at_once += parts[i].sent_at_once;
+        total.recorded += parts[i].recorded;
+        total.backlog[0] += parts[i].backlog[0];
+        total.backlog[1] += parts[i].backlog[1];
+    }
+    if (total.rate > 0)
+        rank_record_bandwidth(test->rank, "total_bandwidth", (uint64_t)(total.rate * 1e9),
+                              1000000000);
+    return check_total(test, &total);
 }
 
 static int measure(struct traffic *test)
 {
-    uint64_t begin, end;
+    uint64_t begin;
+    double rate;
     int status = 0;
 
     rank_barrier(test->rank);
@@ -272,12 +384,12 @@ static int measure(struct traffic *test)
     test->until = test->duration > 0 ? test->from + test->duration : UINT64_MAX;
     if (sends(test))
         status = run_traffic(test);
-    end = test->duration > 0 ? test->until : test->last;
-    if (test->recorded > 0 && end > test->from)
-        rank_record_bandwidth(test->rank, "bandwidth", test->recorded * test->bytes,
-                              end - test->from);
+    rate = test->sampled > 0 ? rate_between(test, 0, test->sampled - 1) : 0;
+    if (rate > 0)
+        rank_record_bandwidth(test->rank, "bandwidth", (uint64_t)(rate * 1e9), 1000000000);
     rank_count(test->rank, "messages", test->recorded);
-    record_total(test);
+    if (record_total(test) != 0)
+        status = -1;
     return status;
 }
 
@@ -318,6 +430,9 @@ static int prepare(struct traffic *test)
     if (load > 0) /* bytes / (GB/s) are ns */
         test->interval =
             (uint64_t)((double)test->bytes * 1e3 / (load * rank_arg_real(rank, "injection")));
+    for (i = 0; i < test->domain.size; i++)
+        test->shared = test->shared ||
+                       (i != test->domain.id && rank_node_of(rank, (uint32_t)i) == rank_node(rank));
     if (test->shift == 0)
         test->shift = test->domain.size / 2;
     test->target_group = next_group(test);

@@ -139,7 +139,7 @@ void wl_fi_close(struct wl_fi *fi)
 struct meeting {
     const void *mine, *all;
     size_t bytes;
-    bool over;
+    bool over; /* then rank_notify() wakes the thread that polls */
 };
 
 static int meet(struct rank *rank, void *arg)
@@ -148,6 +148,7 @@ static int meet(struct rank *rank, void *arg)
 
     meeting->all = rank_exchange(rank, meeting->mine, meeting->bytes);
     meeting->over = true;
+    rank_notify(rank);
     return 0;
 }
 

@@ -91,6 +91,11 @@ uint64_t rank_now(void);
  */
 uint64_t rank_stamp(void);
 void rank_compute(uint64_t ps); /* the CPU is busy */
+/*
+ * Bytes of data that the NIC of this rank's node has moved for its own PUTs, GETs and atomics so
+ * far, also of those that go on. Ranks of one node share the NIC. False: nobody counts them here.
+ */
+bool rank_delivered_bytes(const struct rank *rank, uint64_t *bytes);
 /* Spins until *word == value as a CPU does on memory that the NIC writes. */
 void rank_spin_until(const volatile uint64_t *word, uint64_t value);
 uint64_t rank_random(struct rank *rank); /* from the rank's own stream */

@@ -245,7 +245,7 @@ static void commands_main(struct rank *rank)
     machine_barrier(rank);
 }
 
-static void ugni_81_ugni_82_ugni_85_every_command(void **state)
+static void ugni_81_ugni_82_ugni_85_ugni_86_every_command(void **state)
 {
     machine_run(&(struct machine){.main = commands_main});
 }
@@ -474,7 +474,7 @@ static void ugni_84_alignment_and_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ugni_81_ugni_82_ugni_85_every_command),
+        cmocka_unit_test(ugni_81_ugni_82_ugni_85_ugni_86_every_command),
         cmocka_unit_test(ugni_82_cswap_s_does_not_fetch),
         cmocka_unit_test(ugni_83_concurrent_adds),
         cmocka_unit_test(ugni_83_lock),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The machine of the conformance tests in simulation: each rank is a fiber. */
+#include "engine/trace.h"
 #include "fixture.h"
 
 #include <stdio.h>
@@ -101,6 +102,7 @@ static void run_to_end(struct machine *machine)
     assert_int_equal(outcome, SIM_DONE);
     if (machine->unbalanced)
         return;
+    aries_fabric_abandon_events(machine->fabric);
     if (!sim_ledger_balance())
         sim_ledger_for_each_violation(print_violation, NULL);
     assert_true(sim_ledger_balanced());
@@ -151,7 +153,7 @@ void machine_run(struct machine *machine)
     if (machine->prepare != NULL)
         machine->prepare(machine);
     run_to_end(machine);
-    machine->digest = sim_core.digest;
+    machine->digest = sim_digest();
     aries_fabric_destroy(machine->fabric);
     net_destroy(machine->net);
     sim_fini();

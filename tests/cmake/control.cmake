@@ -16,10 +16,10 @@ target_include_directories(run_thread_program PRIVATE ${CMAKE_SOURCE_DIR}/worklo
 target_link_libraries(run_thread_program PRIVATE jacquard_flags)
 set_target_properties(run_thread_program PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 jacquard_test(run_thread SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_thread.c
-              DEPENDS jacquard_run jacquard_aries PkgConfig::GLIB PkgConfig::JANSSON m)
+              DEPENDS jacquard_run jacquard_lnet jacquard_aries PkgConfig::GLIB PkgConfig::JANSSON m)
 if(TARGET run_thread)
   target_compile_definitions(run_thread PRIVATE PROGRAM="$<TARGET_FILE:run_thread_program>")
   set_target_properties(run_thread PROPERTIES ENABLE_EXPORTS ON
-    LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,jacquard_run,jacquard_aries")
+    LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,jacquard_run,jacquard_lnet,jacquard_aries")
   add_dependencies(run_thread run_thread_program)
 endif()

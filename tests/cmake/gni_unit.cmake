@@ -6,6 +6,10 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     set(sources ${ARGN})
     list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/stack/gni_prov/)
     list(TRANSFORM sources APPEND .c)
+    if("${port}" STREQUAL "port") # the interface only
+      list(APPEND sources ${CMAKE_SOURCE_DIR}/tests/gni/calls_alone.c)
+    endif()
+    list(APPEND sources ${CMAKE_SOURCE_DIR}/tests/gni/findings_alone.c)
     jacquard_test(${program} SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/${source}.c ${sources} DEPENDS ${port} PkgConfig::LIBFABRIC
       INCLUDES ${CMAKE_SOURCE_DIR}/stack/gni_prov ${CMAKE_SOURCE_DIR}/stack/gni_prov/include ${CMAKE_SOURCE_DIR}/sim/aries/include)
   endfunction()
@@ -19,6 +23,11 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
     target_link_options(gni_${name}_alone PRIVATE LINKER:--wrap=aligned_alloc) # a completion queue that cannot grow
   endforeach()
   jacquard_test(gni_memory SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/memory_unit.c DEPENDS port_posix)
+  # kdreg_pub.h: the types of the kernel module's header, which only Cray systems have.
+  jacquard_test(gni_kdreg SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/kdreg_unit.c ${CMAKE_SOURCE_DIR}/stack/port/posix_memory.c
+    ${CMAKE_SOURCE_DIR}/stack/port/posix_kdreg.c DEPENDS port pthread INCLUDES ${CMAKE_SOURCE_DIR}/sim/cray/include)
+  target_compile_definitions(gni_kdreg PRIVATE PORT_KDREG)
+  target_link_options(gni_kdreg PRIVATE LINKER:--wrap=open,--wrap=ioctl,--wrap=read,--wrap=write)
   gni_alone(gni_match port match_unit match)
   foreach(name IN ITEMS message message_failure message_receive)
     gni_alone(gni_${name}_alone port ${name}_unit

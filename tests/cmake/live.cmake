@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+set(traffic ${CMAKE_SOURCE_DIR}/tests/live/traffic.c ${CMAKE_SOURCE_DIR}/tests/live/traffic_start.c
+            ${CMAKE_SOURCE_DIR}/tests/live/guarded.c)
 # Processes of the system on an emulated fabric: plain programs of libugni.so.
 foreach(live_test IN ITEMS process rma smsg collective msgq kills)
   set(name live_${live_test})
@@ -24,7 +26,7 @@ set_target_properties(live_plan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINA
 jacquard_no_whole_program(live_plan)
 add_test(NAME live_plan COMMAND live_plan)
 set_tests_properties(live_plan PROPERTIES LABELS live TIMEOUT 120)
-target_sources(live_kills PRIVATE ${CMAKE_SOURCE_DIR}/tests/live/traffic.c)
+target_sources(live_kills PRIVATE ${traffic})
 
 # One side of shared transfers by hand, by the carrier below libugni.
 add_executable(live_share ${CMAKE_SOURCE_DIR}/tests/live/share.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c)
@@ -48,7 +50,7 @@ set_tests_properties(live_quiesce PROPERTIES LABELS live TIMEOUT 900)
 
 # A member that says anything, by the carrier below libugni.
 add_executable(live_hostile ${CMAKE_SOURCE_DIR}/tests/live/hostile.c ${CMAKE_SOURCE_DIR}/tests/live/live_test.c
-               ${CMAKE_SOURCE_DIR}/tests/live/traffic.c ${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c)
+               ${traffic} ${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c)
 target_include_directories(live_hostile PRIVATE ${CMAKE_SOURCE_DIR}/sim/aries ${CMAKE_SOURCE_DIR}/sim/aries/live)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/live/hostile_ring.c PROPERTIES INCLUDE_DIRECTORIES ${CMAKE_SOURCE_DIR}/sim/shm)
 target_include_directories(live_hostile BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/sim/engine/wall/include)

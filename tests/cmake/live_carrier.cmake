@@ -2,7 +2,7 @@
 # The carrier of live mode between real processes.
 if(TARGET jacquard-fabricd)
   set(live_folder ${CMAKE_SOURCE_DIR}/tests/live)
-  foreach(part IN ITEMS ring sleep member pin names kill hostile)
+  foreach(part IN ITEMS ring copy sleep member daemon pin names kill hostile)
     jacquard_test(live_carrier_${part} SOURCES ${live_folder}/carrier_${part}.c ${live_folder}/carrier.c
                   DEPENDS jacquard_shm_server jacquard_shm PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/sim/shm)
     if(TARGET live_carrier_${part})

@@ -27,7 +27,8 @@ add_executable(fuzz_pmi2_fixed ${pmi_fuzz}/pmi2_server_main.c ${pmi_fuzz}/pmi2_s
                ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c ${pmi_server_sources} ${pmi_wire_sources})
 foreach(program IN ITEMS fuzz_pmi2_wire_fixed fuzz_pmi2_fixed)
   target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/pmi ${pmi_stack}/server ${pmi_stack}/server/include
-                             ${pmi_stack}/wire ${pmi_stack}/wire/include ${pmi_stack}/include)
+                             ${pmi_stack}/wire ${pmi_stack}/wire/include ${pmi_stack}/include
+                             ${CMAKE_SOURCE_DIR}/stack/port/include)
   target_link_libraries(${program} PRIVATE jacquard_flags)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests INTERPROCEDURAL_OPTIMIZATION OFF)
   if(NOT SANITIZE AND NOT COVERAGE)
@@ -38,8 +39,8 @@ endforeach()
 add_test(NAME pmi2_89_fuzz_parsers COMMAND fuzz_pmi2_wire_fixed 100000)
 add_test(NAME pmi2_89_fuzz_server COMMAND fuzz_pmi2_fixed 3000)
 set_tests_properties(pmi2_89_fuzz_parsers pmi2_89_fuzz_server PROPERTIES LABELS pmi TIMEOUT 600)
-add_test(NAME pmi2_89_fuzz_parsers_full COMMAND fuzz_pmi2_wire_fixed 10000000)
-set_tests_properties(pmi2_89_fuzz_parsers_full PROPERTIES LABELS full TIMEOUT 36000)
+add_test(NAME pmi2_89_fuzz_parsers.full COMMAND fuzz_pmi2_wire_fixed 10000000)
+set_tests_properties(pmi2_89_fuzz_parsers.full PROPERTIES LABELS full TIMEOUT 7200)
 
 foreach(what IN ITEMS client tree)
   jacquard_fuzz(fuzz_pmi2_${what} SOURCES ${pmi_fuzz}/pmi2_${what}_fuzz.c ${pmi_fuzz}/pmi2_server_world.c

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Scenario language, clusters, command line.
 
-foreach(area IN ITEMS value tree scenario cluster networks heap)
+foreach(area IN ITEMS value tree scenario cluster networks lnet heap)
   jacquard_test(run_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c
                 DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> trace_reader PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()

@@ -4,6 +4,8 @@ foreach(service IN ITEMS ledger metrics fault)
   jacquard_test(${service}_test SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/${service}_test.c DEPENDS jacquard_engine)
 endforeach()
 jacquard_test(trace_test SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/trace_test.c DEPENDS trace_reader jacquard_engine)
+jacquard_test(trace_reader_test SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/trace_reader_test.c DEPENDS trace_reader jacquard_engine)
+jacquard_test(trace_arguments SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/trace_arguments.c DEPENDS trace_reader jacquard_engine)
 
 # The reader of traces, for tests; protoc-c generates what unpacks a packet.
 set(trace_reader ${CMAKE_SOURCE_DIR}/tests/trace)

@@ -89,7 +89,7 @@ def test_gni_49_seeds_find_a_mistake_in_simultaneous_connects(schema, tmp_path):
     assert again[0].exit_code == 1 and again[0].digest == again[1].digest
     assert jacquard.run(SCENARIO, seed=seeds[0]).exit_code == 0
 
-    missing = [int(problem.split()[3].rstrip(":")) for problem in again[0].problems if "no error was reported" in problem]
+    missing = [int(text.split()[1].rstrip(":")) for text in again[0].data["jobs"][0]["texts"] if "no error was reported" in text]
     found = events(schema, path)
     nodes = [f"node {(0, 1, 40, 41)[rank]}" for rank in missing]
     assert len(nodes) >= 2 and again[0].metric("ranks.errors")["value"] == 0 and again[0].ledger["balanced"]

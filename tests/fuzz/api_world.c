@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/trace.h"
 #include "api.h"
 #include "engine/fault.h"
 #include "engine/ledger.h"
@@ -326,6 +327,7 @@ static void check_ledger(void)
 {
     if (ending() >= REMAINS || world.trampled)
         return;
+    aries_fabric_abandon_events(world.fabric);
     if (!sim_ledger_balance()) {
         sim_ledger_for_each_violation(print_violation, NULL);
         die("the ledger does not balance");
@@ -371,7 +373,7 @@ uint64_t world_run(const uint8_t *bytes, size_t length)
     make_arenas(); /* readable again */
     model_end();
     check_ledger();
-    note(sim_core.digest);
+    note(sim_digest());
     note(sim_now());
     digest = world.digest;
     aries_fabric_destroy(world.fabric);

@@ -212,7 +212,7 @@ static int table_body(struct rank *rank)
     EXPECT_IS(fi_atomic(side.ep, &word, 1, NULL, side.peers[0], memory.all[0].address,
                         memory.all[0].key, FI_UINT8, FI_SUM, NULL),
               -FI_EOPNOTSUPP);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_101_gni_104_table(void **state)
@@ -268,7 +268,7 @@ static int concurrent_body(struct rank *rank)
     if (side.id == 0)
         EXPECT(words[0] == (uint64_t)TIMES * side.size && words[1] == 0 &&
                words[2] == 5 * side.size);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_102_concurrent(void **state)

@@ -122,7 +122,7 @@ static int trigger_body(struct rank *rank)
     rank_barrier(rank);
     EXPECT_IS(*(uint64_t *)memory.bytes, side.id == 1 ? 78 : 0);
     TRY(gni_memory_close(&side, &memory));
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_105_triggers(void **state)
@@ -158,7 +158,7 @@ static int computing(struct rank *rank, bool manual)
     TRY(gni_entry(&side, side.rx_cq, &entry));
     EXPECT(rank_now() - began < 2 * MS);
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static int computing_auto(struct rank *rank)
@@ -200,7 +200,7 @@ static int full_reads_body(struct rank *rank)
             if (i + 1 == MANY)
                 gni_pause(rank, 50 * MS);
         }
-        return finish(&side);
+        return gni_finish(&side);
     }
     for (i = 0; i <= MANY; i++)
         EXPECT_IS(fi_recv(side.ep, &values[i], 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
@@ -213,7 +213,7 @@ static int full_reads_body(struct rank *rank)
     EXPECT_IS(values[MANY], MANY + 1);
     for (; i <= MANY; i++)
         TRY(gni_entry(&side, side.rx_cq, &entry));
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_150_progress_of_a_queue_with_entries(void **state)

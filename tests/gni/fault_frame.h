@@ -18,7 +18,6 @@
 #include "ep.h"
 #include "fixture.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "name.h"
 #include "nic_internal.h"
@@ -28,11 +27,5 @@
 static __attribute__((unused)) const struct gni_how plain = {0};
 
 #define MS 1000000000ull
-
-static inline int finish(struct gni_side *side)
-{
-    rank_barrier(side->rank);
-    return gni_close(side);
-}
 
 #endif

@@ -69,7 +69,7 @@ static int connections_body(struct rank *rank)
         EXPECT(ep->nic->vc_slot_count < 200 && ep->vc_count < 200);
     }
     EXPECT_IS(counts(&side)->mailboxes_lost, 0);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_57_ids_of_connections(void **state)
@@ -120,7 +120,7 @@ static int queues_body(struct rank *rank)
     EXPECT_IS(fi_close(&nothing->fid), 0);
     free(bytes[0]);
     free(bytes[1]);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_116_what_a_queue_drives(void **state)
@@ -180,7 +180,7 @@ static int large_body(struct rank *rank)
     rank_barrier(rank);
     EXPECT_IS(fi_close(&mr->fid), 0);
     munmap(memory, GIB + 4096);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_135_a_gigabyte(void **state)
@@ -414,7 +414,7 @@ static int illegal_body(struct rank *rank)
         TRY(gni_silence(&side, side.tx_cq, 1000));
         EXPECT(counts(&side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_ERROR] == 1);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void illegal_transition_fails_the_connection(void **state)
@@ -456,7 +456,7 @@ static int delivered_body(struct rank *rank)
         EXPECT_IS(fi_close(&side.ep->fid), 0);
         side.ep = NULL;
     }
-    TRY(finish(&side));
+    TRY(gni_finish(&side));
     free(bytes);
     return 0;
 }
@@ -517,7 +517,7 @@ static int no_doorbell_body(struct rank *rank)
         EXPECT_IS(fi_cq_read(side.tx_cq, &entry, 1), 1);
         EXPECT(entry.op_context == bytes);
     }
-    TRY(finish(&side));
+    TRY(gni_finish(&side));
     free(bytes);
     return 0;
 }

@@ -41,6 +41,7 @@ static json_t *run(const struct gni_machine *machine, int (*body)(struct rank *r
 
     if (current == NULL)
         program_add(&tested);
+    cluster_findings_register();
     current = body;
     text = g_strdup_printf("fabric: {topology: dragonfly, preset: %s}\n"
                            "limits: {stack: 256KiB, no_progress: 2000s}\n"
@@ -375,6 +376,21 @@ int gni_memory_close(struct gni_side *side, struct gni_memory *memory)
     free(memory->bytes);
     free(memory->all);
     return status;
+}
+
+int gni_finish(struct gni_side *side)
+{
+    rank_barrier(side->rank);
+    return gni_close(side);
+}
+
+int gni_finish_with(struct gni_side *side, struct gni_memory *memory)
+{
+    int status;
+
+    rank_barrier(side->rank);
+    status = gni_memory_close(side, memory);
+    return status != 0 ? status : gni_close(side);
 }
 
 void gni_fill(void *bytes, size_t size, uint64_t seed)

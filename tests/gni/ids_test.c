@@ -13,16 +13,16 @@
 #include "ep.h"
 #include "fixture.h"
 #include "gnip.h"
-#include "list.h"
 #include "nic.h"
 #include "vc.h"
+#include "port/list.h"
 
 static const struct gni_how plain = {0};
 
 /* Ids that the VCs of an EP have now; at most `room`. */
 static uint32_t ids_of(struct gnip_ep *ep, uint32_t *ids, uint32_t room)
 {
-    const struct gnip_link *link;
+    const struct port_link *link;
     uint32_t count = 0;
 
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {

@@ -156,8 +156,8 @@ static inline void open_ep(uint64_t seed)
     ep->min_multi_recv = 64;
     ep->tagged = gnip_match_new(4, false);
     ep->untagged = gnip_match_new(0, false);
-    gnip_list_init(&ep->vcs);
-    gnip_list_append(&ep->vcs, &vc.ep_link);
+    port_list_init(&ep->vcs);
+    port_list_append(&ep->vcs, &vc.ep_link);
     vc.ep = ep;
     vc.nic = &nic;
     vc.state = GNIP_VC_CONNECTED;

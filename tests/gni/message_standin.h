@@ -23,7 +23,7 @@
 #include "domain.h"
 #include "ep.h"
 #include "gnip.h"
-#include "list.h"
+#include "queue.h"
 #include "lock.h"
 #include "match.h"
 #include "message.h"

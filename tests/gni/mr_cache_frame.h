@@ -17,7 +17,6 @@
 #include "ctx.h"
 #include "domain.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "mr.h"
 #include "nic.h"
@@ -26,6 +25,7 @@
 #include "onesided.h"
 #include "req.h"
 #include "vc.h"
+#include "port/list.h"
 
 #define PAGE 4096ull
 #define BASE 0x7f0000000000ull
@@ -56,7 +56,7 @@ static __attribute__((unused)) struct {
     uint64_t address, bytes;
 } changes[8];
 
-static __attribute__((unused)) uint64_t change_count;
+static __attribute__((unused)) uint64_t change_count, watch_count;
 
 const char *gni_err_str[16] = {"ok"};
 
@@ -128,6 +128,19 @@ gni_return_t GNI_GetPtag(uint32_t device, uint32_t cookie, uint8_t *ptag)
 int port_memory_watch(void)
 {
     return watched;
+}
+
+/* Watches and registrations are as many, at any time between two calls of the cache. */
+uint64_t port_memory_watch_begin(uint64_t address, uint64_t bytes)
+{
+    assert_int_equal(address % PAGE + bytes % PAGE, 0);
+    return 1 + watch_count++;
+}
+
+void port_memory_watch_end(uint64_t watch)
+{
+    assert_true(watch != 0 && watch_count > 0);
+    watch_count--;
 }
 
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes)
@@ -224,9 +237,9 @@ static inline int setup(void **state)
     nic.gni = (gni_nic_handle_t)&nic; /* there is one */
     gnip_lock_init(&nic.lock, false);
     port_mutex_init(&ctx.lock);
-    gnip_list_init(&ctx.auths);
-    gnip_list_init(&auth.nics);
-    gnip_list_append(&ctx.auths, &auth.link);
+    port_list_init(&ctx.auths);
+    port_list_init(&auth.nics);
+    port_list_append(&ctx.auths, &auth.link);
     ctx.node_processes = 2;
     ctx.node_rank = 1;
     ctx.user_key_limit = 192;
@@ -250,6 +263,7 @@ static inline int teardown(void **state)
     assert_false(gnip_busy(&domain.refs));
     gnip_mr_cache_free(&domain);
     assert_int_equal(live_count, 0);
+    assert_int_equal(watch_count, 0);
     assert_int_equal(nic_refs, 0);
     free(auth.used);
     return 0;
@@ -261,6 +275,7 @@ static inline struct gnip_mr_counts counts(void)
 
     gnip_mr_cache_counts(&domain, &now);
     assert_int_equal(now.in_use + now.stale, live_count);
+    assert_int_equal(watch_count, live_count);
     return now;
 }
 

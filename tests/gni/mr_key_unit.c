@@ -125,7 +125,7 @@ static void gni_131_refused(void **state)
     struct fi_gni_auth_key key = {.type = GNIX_AKT_RAW, .raw = {.protection_key = 4711}};
     struct fi_mr_attr attr = {.mr_iov = iov, .iov_count = 1, .access = FI_SEND};
     struct fid wrong = {.fclass = FI_CLASS_EP};
-    struct gnip_link *link;
+    struct port_link *link;
     struct fid_mr *mr;
 
     assert_int_equal(gnip_mr_reg(&domain.fid.fid, iov, 8, FI_SEND, 0, 0, 1, &mr, NULL),
@@ -161,8 +161,8 @@ static void gni_131_refused(void **state)
     key.type = 1;
     assert_int_equal(gnip_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr), -FI_EINVAL);
     gnip_mr_cache_free(&domain);
-    gnip_list_remove(&auth.link);
-    while ((link = gnip_list_pop(&ctx.auths)) != NULL) {
+    port_list_remove(&auth.link);
+    while ((link = port_list_pop(&ctx.auths)) != NULL) {
         struct gnip_auth *own = gnip_container(link, struct gnip_auth, link);
 
         free(own->used);

@@ -21,7 +21,6 @@
 #include "ep.h"
 #include "eq.h"
 #include "gnip.h"
-#include "list.h"
 #include "lock.h"
 #include "msg_cm.h"
 #include "msg_ep.h"

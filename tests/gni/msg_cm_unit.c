@@ -226,7 +226,7 @@ static void begin(uint64_t seed)
     memset(stories, 0, sizeof(stories));
     fabric = (struct gnip_fabric){.fid.api_version = FI_VERSION(1, 17)};
     port_mutex_init(&fabric.msg_lock);
-    gnip_list_init(&fabric.msg_requests);
+    port_list_init(&fabric.msg_requests);
     client_eq = eq_open();
     server_eq = eq_open();
     for (i = 0; i < 3; i++) {
@@ -269,7 +269,7 @@ static void check(const struct story *story)
         assert_true(client->outcome != NOTHING); /* no side waits for ever */
 }
 
-static void finish(void)
+static void gni_finish(void)
 {
     uint32_t i;
 
@@ -300,7 +300,7 @@ static void finish(void)
     fi_freeinfo(pep.info);
     assert_int_equal(fi_close(&client_eq->fid.fid), 0);
     assert_int_equal(fi_close(&server_eq->fid.fid), 0);
-    assert_true(gnip_list_empty(&fabric.msg_requests));
+    assert_true(port_list_empty(&fabric.msg_requests));
     assert_int_equal(timers, 0);
 }
 
@@ -318,7 +318,7 @@ static void gni_129_stories(void **state)
             read_events(client_eq, true);
             read_events(server_eq, false);
         }
-        finish();
+        gni_finish();
         for (i = 0; i < CLIENTS; i++) {
             connected += stories[i].client.outcome == CONNECTED;
             refusals += stories[i].client.outcome == REFUSED;

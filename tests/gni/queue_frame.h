@@ -17,10 +17,4 @@ static __attribute__((unused)) const struct gni_how plain = {0};
 
 #define MS 1000000000ull /* in ps */
 
-static inline int finish(struct gni_side *side)
-{
-    rank_barrier(side->rank);
-    return gni_close(side);
-}
-
 #endif

@@ -34,7 +34,7 @@ static int small_queue_body(struct rank *rank)
         }
         EXPECT_IS(fi_cq_read(side.rx_cq, entries, 100), -FI_EAGAIN);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_77_gni_107_small_queue(void **state)
@@ -149,7 +149,7 @@ static int sread_body(struct rank *rank)
         if (side.id == 1)
             EXPECT_IS(gni_again(&side, fi_inject(side.ep, &i, 8, side.peers[0])), 0);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static int no_wait_body(struct rank *rank)
@@ -214,7 +214,7 @@ static int descriptor_body(struct rank *rank)
         EXPECT_IS(fi_trywait(side.fabric, fids, 1), 0);
         EXPECT_IS(rank_poll(rank, &poll, 1, 0), 0);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_112_descriptor(void **state)
@@ -264,7 +264,7 @@ static int poll_set_body(struct rank *rank)
     EXPECT_IS(fi_poll_del(set, &side.cntr[RECEIVES]->fid, 0), 0);
     EXPECT_IS(fi_close(&set->fid), 0);
     EXPECT_IS(fi_close(&eq->fid), 0);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_113_poll_set(void **state)

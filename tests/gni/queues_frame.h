@@ -115,6 +115,10 @@ static inline struct gnip_cq *open_cq(const struct fi_cq_attr *attr)
     struct fi_cq_attr copy = *attr;
     struct fid_cq *cq;
 
+    if (domain.cqs.next == NULL) {
+        port_mutex_init(&domain.lock);
+        port_list_init(&domain.cqs);
+    }
     assert_int_equal(gnip_cq_open(&domain.fid, &copy, &cq, NULL), 0);
     return gnip_container(cq, struct gnip_cq, fid);
 }

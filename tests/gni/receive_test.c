@@ -12,12 +12,6 @@
 
 static const struct gni_how plain = {0};
 
-static int finish(struct gni_side *side)
-{
-    rank_barrier(side->rank);
-    return gni_close(side);
-}
-
 /* Sends and waits for the completion. */
 static int send_wait(struct gni_side *side, const void *bytes, size_t length, uint32_t peer)
 {
@@ -89,7 +83,7 @@ static int vector_body(struct rank *rank)
     memset(iov, 0, sizeof(iov));
     EXPECT_IS(fi_sendv(side.ep, iov, NULL, 9, side.peers[0], NULL), -FI_EINVAL);
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_61_gni_62_vectors(void **state)
@@ -126,7 +120,7 @@ static int empty_body(struct rank *rank)
         TRY(gni_entry(&side, side.rx_cq, &entry));
         EXPECT(entry.len == 3 && entry.data == 98 && strcmp(text, "abc") == 0);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_62_gni_63_empty_and_data(void **state)
@@ -176,7 +170,7 @@ static int truncation_body(struct rank *rank)
         TRY(truncated(&side, bytes, 50001, 16384 + room, room % 5));
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_64_truncation(void **state)
@@ -218,7 +212,7 @@ static int alignment_body(struct rank *rank)
         }
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_76_alignments(void **state)
@@ -269,7 +263,7 @@ static int levels_body(struct rank *rank)
         }
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_69_gni_70_levels(void **state)
@@ -311,7 +305,7 @@ static int unknown_sender(struct rank *rank, uint64_t caps)
         }
         EXPECT(strcmp(text, "hello") == 0);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static int unknown_sender_plain(struct rank *rank)
@@ -358,7 +352,7 @@ static int selective_body(struct rank *rank)
         TRY(gni_entry(&side, side.rx_cq, &entry));
         EXPECT(entry.op_context == &word);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_74_selective(void **state)
@@ -386,7 +380,7 @@ static int notify_flags_body(struct rank *rank)
         EXPECT_IS(entry.flags, FI_REMOTE_CQ_DATA);
         EXPECT_IS(entry.data, 6);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_75_notify_flags(void **state)
@@ -467,7 +461,7 @@ static int multi_body(struct rank *rank)
         EXPECT_IS(fi_cntr_read(side.cntr[RECEIVES]), COUNT);
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_86_gni_87_gni_89_gni_92_multi(void **state)
@@ -509,7 +503,7 @@ static int multi_truncated_body(struct rank *rank)
         TRY(release(&side, &side));
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_88_multi_truncated(void **state)
@@ -545,7 +539,7 @@ static int multi_sources_body(struct rank *rank)
         TRY(release(&side, bytes));
     }
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_90_multi_sources(void **state)

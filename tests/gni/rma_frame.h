@@ -15,13 +15,6 @@
 
 static __attribute__((unused)) const struct gni_how plain = {0};
 
-static inline int finish(struct gni_side *side, struct gni_memory *memory)
-{
-    rank_barrier(side->rank);
-    TRY(gni_memory_close(side, memory));
-    return gni_close(side);
-}
-
 static inline int entry_of(struct gni_side *side, void *context, uint64_t flags)
 {
     struct rank *rank = side->rank;

@@ -79,7 +79,7 @@ static int alignments_body(struct rank *rank)
     rank_barrier(rank);
     if (side.id == 1)
         EXPECT(surroundings(memory.bytes, 64, (1 << 20) + 7, memory.size));
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_93_alignments(void **state)
@@ -118,7 +118,7 @@ static int no_descriptor_body(struct rank *rank)
         EXPECT(gni_filled(memory.bytes, BYTES, 3));
     free(bytes);
     free(expected);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 /* A descriptor that does not let the network write is no reason to refuse a read: the provider
@@ -147,7 +147,7 @@ static int read_only_body(struct rank *rank)
     }
     rank_barrier(rank);
     TRY(gni_memory_close(&side, &local));
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_93_read_only_descriptor(void **state)
@@ -191,7 +191,7 @@ static int write_data(struct rank *rank, uint64_t caps)
         if ((caps & FI_RMA_EVENT) != 0)
             TRY(gni_count(&side, side.cntr[REMOTE_WRITES], 1));
     }
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static int write_data_plain(struct rank *rank)
@@ -234,7 +234,7 @@ static int inject_write_body(struct rank *rank)
     rank_barrier(rank);
     if (side.id == 1)
         EXPECT(gni_filled(memory.bytes, 64, 5));
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_95_inject_write(void **state)
@@ -284,7 +284,7 @@ static int more_body(struct rank *rank)
     rank_barrier(rank);
     for (i = 0; side.id > 0 && i < COUNT; i++)
         EXPECT_IS(((uint64_t *)memory.bytes)[i], 1000 + 2 * i + side.id - 1);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_96_more(void **state)
@@ -321,7 +321,7 @@ static int fence_body(struct rank *rank)
             EXPECT(gni_filled(memory.bytes + i * BYTES, BYTES, 8));
     }
     free(bytes);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_97_fence(void **state)
@@ -356,7 +356,7 @@ static int limits_body(struct rank *rank)
     EXPECT_IS(fi_write(side.ep, words, 1ull << 32, NULL, side.peers[0], remote[0].addr,
                        remote[0].key, NULL),
               -FI_EINVAL);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_98_limits(void **state)
@@ -414,7 +414,7 @@ static int wrong_place_body(struct rank *rank)
     EXPECT_IS(*(uint64_t *)readable.bytes, 0);
     EXPECT_IS(*(uint64_t *)memory.bytes, 0);
     TRY(gni_memory_close(&side, &readable));
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_99_gni_132_wrong_place(void **state)
@@ -450,7 +450,7 @@ static int not_allowed_body(struct rank *rank)
     }
     rank_barrier(rank);
     EXPECT_IS(*(uint64_t *)memory.bytes, side.id == 1 ? 5 : 0);
-    return finish(&side, &memory);
+    return gni_finish_with(&side, &memory);
 }
 
 static void gni_100_not_allowed(void **state)

@@ -10,7 +10,7 @@
 static int check_windows(struct rank *rank, const struct gnip_ep *ep)
 {
     uint64_t slots = 0, messages = 0;
-    const struct gnip_link *link;
+    const struct port_link *link;
 
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next) {
         const struct gnip_vc *vc = gnip_container(link, struct gnip_vc, ep_link);
@@ -133,7 +133,7 @@ static int window_body(struct rank *rank)
         if (round > 0 && side.id > 0)
             EXPECT(vc_of_peer(&side, 0)->tx_credits_used < 1u << 30); /* it has wrapped around */
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_68_windows(void **state)

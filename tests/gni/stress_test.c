@@ -15,12 +15,6 @@ static const struct gni_how plain = {0};
 #define US 1000000ull /* in ps */
 #define MS 1000000000ull
 
-static int finish(struct gni_side *side)
-{
-    rank_barrier(side->rank);
-    return gni_close(side);
-}
-
 /* ---- flow control ---------------------------------------------------------------------------- */
 
 /* As many as are accepted until none is for 2 ms; reads completions meanwhile. */
@@ -81,7 +75,7 @@ static int flood_body(struct rank *rank)
     else
         while (fi_tx_size_left(side.ep) < 500)
             fi_cq_read(side.tx_cq, &entry, 1);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_66_flood(void **state)
@@ -94,6 +88,7 @@ static void gni_66_flood(void **state)
 static int both_body(struct rank *rank)
 {
     enum { LONG = 20000 };
+    struct fi_cq_tagged_entry entry;
     struct gni_side side;
     uint64_t counts[2] = {0}, all[2][2];
     uint8_t *bytes = calloc(1, LONG);
@@ -108,8 +103,10 @@ static int both_body(struct rank *rank)
     rank_allgather(rank, counts, all, sizeof(counts));
     EXPECT(all[other][1] > 10);
     TRY(receive_all(&side, all[other][1], LONG));
+    while (fi_tx_size_left(side.ep) < 500) /* until all sends are complete */
+        fi_cq_read(side.tx_cq, &entry, 1);
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_67_gni_139_both_flood(void **state)
@@ -201,7 +198,7 @@ static int few_descriptors_body(struct rank *rank)
     TRY(bursts(&side, &how));
     EXPECT(counts(&side)->txd_stalls > 0);
     EXPECT_IS(counts(&side)->rx_overruns, 0);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_138_few_descriptors(void **state)
@@ -220,7 +217,7 @@ static int two_credits_body(struct rank *rank)
     TRY(gni_open(&side, rank, &plain));
     TRY(bursts(&side, &how));
     EXPECT(counts(&side)->credit_stalls > 0);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_140_two_credits(void **state)
@@ -263,7 +260,7 @@ static int rx_overrun_body(struct rank *rank)
         TRY(gni_silence(&side, side.rx_cq, 100));
         EXPECT(counts(&side)->rx_overruns > 0);
     }
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_141_rx_overrun(void **state)
@@ -376,7 +373,7 @@ static int unrecoverable_body(struct rank *rank)
     }
     rank_barrier(rank);
     TRY(gni_memory_close(&side, &memory));
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void aries_59_unrecoverable_at_once(void **state)
@@ -429,7 +426,7 @@ static int crash_body(struct rank *rank)
     TRY(gni_entry(&side, side.rx_cq, &entry));
     EXPECT_IS(word, 1 - side.id);
     free(bytes);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_144_gni_146_crash(void **state)
@@ -479,7 +476,7 @@ static int watched_body(struct rank *rank)
         TRY(gni_entry(&side, side.rx_cq, &entry));
         while (side.id == 2)
             gni_pause(rank, MS);
-        return finish(&side);
+        return gni_finish(&side);
     }
     for (i = 1; i < 3; i++) {
         EXPECT_IS(gni_again(&side, fi_send(side.ep, &word, 8, NULL, side.peers[i], &side)), 0);
@@ -506,7 +503,7 @@ static int watched_body(struct rank *rank)
     EXPECT_IS(fi_eq_read(watcher_eq, &kind, room, sizeof(room), 0), -FI_EAGAIN);
     EXPECT_IS(fi_close(&watcher_eq->fid), 0);
     EXPECT_IS(gni_endpoint(&side, &side.ep), 0);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_144_lost_node_is_an_event(void **state)
@@ -537,7 +534,7 @@ static int neighbours_body(struct rank *rank)
         received += entry.op_context == &in;
     }
     EXPECT(received == 1 && in == (side.id + side.size - 1) % side.size);
-    return finish(&side);
+    return gni_finish(&side);
 }
 
 static void gni_154_many_processes(void **state)

@@ -9,11 +9,13 @@ static struct gnip_ep *ep_of(const struct gni_side *side)
 
 /* ---- peers that die and come back ------------------------------------------------------------ */
 
-/* It dies after its request, and is back after `away`; or dies when it is connected. */
-static int restart(struct rank *rank, uint64_t away, bool connected)
+/* It dies after its request, and is back after `away`; or dies when it is connected. same_number:
+ * of its connection, before and after. */
+static int restart(struct rank *rank, uint64_t away, bool connected, bool same_number)
 {
     struct scene s;
     uint64_t word = 8;
+    uint32_t vc;
 
     TRY(scene_open(&s, rank, &alone));
     if (s.by_hand) {
@@ -23,7 +25,10 @@ static int restart(struct rank *rank, uint64_t away, bool connected)
         rank_barrier(rank);
         TRY(wire_die(&s.wire));
         gni_pause(rank, away);
+        vc = s.wire.vc;
         TRY(wire_open(&s.wire, rank, WIRE_CDM, 200));
+        if (same_number) /* as real processes, which count their connections from the same number */
+            s.wire.vc = vc;
         TRY(ask(&s));
         TRY(wire_say(&s.wire, 7));
         TRY(wire_receive_word(&s.wire, 8));
@@ -52,22 +57,27 @@ static int restart(struct rank *rank, uint64_t away, bool connected)
 
 static int restart_at_once(struct rank *rank)
 {
-    return restart(rank, 1, false);
+    return restart(rank, 1, false, false);
 }
 
 static int restart_soon(struct rank *rank)
 {
-    return restart(rank, 100 * US, false);
+    return restart(rank, 100 * US, false, false);
 }
 
 static int restart_late(struct rank *rank)
 {
-    return restart(rank, 3000 * MS, false);
+    return restart(rank, 3000 * MS, false, false);
 }
 
 static int restart_connected(struct rank *rank)
 {
-    return restart(rank, 1 * MS, true);
+    return restart(rank, 1 * MS, true, false);
+}
+
+static int restart_connected_same_number(struct rank *rank)
+{
+    return restart(rank, 1 * MS, true, true);
 }
 
 void gni_53_died_and_came_back(void **state)
@@ -77,4 +87,5 @@ void gni_53_died_and_came_back(void **state)
     gni_run(&(struct gni_machine){.ranks = 2}, restart_soon);
     gni_run(&(struct gni_machine){.ranks = 2}, restart_late);
     gni_run(&(struct gni_machine){.ranks = 2}, restart_connected);
+    gni_run(&(struct gni_machine){.ranks = 2}, restart_connected_same_number);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """`./dev determinism` compares the digest of each shipped scenario with the one that tests/digests.csv records."""
 
+import subprocess
 import sys
 
 import jacquard
@@ -48,3 +49,30 @@ def test_record_renews_the_digest_of_the_scenarios_that_were_run(compare):
 def test_every_shipped_scenario_has_a_recorded_digest():
     shipped = {str(path.relative_to(jacquard.ROOT)) for path in (jacquard.ROOT / "scenarios").rglob("*.yaml")}
     assert determinism.recorded().keys() == shipped
+
+
+def symbols(file, *options):
+    done = subprocess.run(["nm", "-D", *options, str(file)], capture_output=True, text=True, check=True)
+    return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+
+
+# Their results are exact: they choose, round, or set the mode of rounding.
+EXACT = {"ceil", "fabs", "feholdexcept", "fesetenv", "fesetround", "fetestexcept", "floor", "fmax", "fmin", "llround", "lround", "sqrt",
+         "trunc"}
+
+
+def test_the_simulator_imports_no_function_of_libm_whose_result_may_differ():
+    program = jacquard.sim_run()
+    libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    libm = next((line.split()[2] for line in libraries.splitlines() if line.strip().startswith("libm.so")), None)
+    assert libm is None or symbols(program, "--undefined-only") & symbols(libm, "--defined-only") <= EXACT
+
+
+def test_the_surroundings_that_are_tried_are_those_that_a_result_must_not_depend_on():
+    everywhere = jacquard.runner.elsewhere()
+    assert not everywhere["randomise"] and everywhere["cwd"] == "/"
+    assert {"GLIBC_TUNABLES", "MALLOC_TOP_PAD_", "JACQUARD_NOTHING"} <= everywhere["environment"].keys()
+
+    first = jacquard.run(jacquard.ROOT / SCENARIO)
+    assert jacquard.differences(first, jacquard.run(jacquard.ROOT / SCENARIO, **everywhere)) == []
+    assert jacquard.differences(first, jacquard.run(jacquard.ROOT / SCENARIO, seed=99, **everywhere)) != []

@@ -33,6 +33,7 @@ def checklists(tmp_path):
         "tests/checklists/aries.csv": "# licence\nnumber,text\n1,wiring\n3,links\n",
         "tests/checklists/pmi2.csv": "# licence\nnumber,text\n8,rows\n9,names\n",
         "tests/checklists/gni.csv": "# licence\nnumber,text\n5,fields\n",
+        "tests/checklists/lnet.csv": "# licence\nnumber,text\n7,strings\n",
     })
     return tmp_path
 
@@ -62,7 +63,7 @@ def test_coverage_finds_names(checklists):
     assert row(aries, 3) == "| 3 | links | full | `scenarios/other.yaml`<br>`tests/unit/a_test.c` aries_1_aries_3_both |"
     assert row(text, "uGNI") == "| uGNI | 4 | 3 | 0 | 0 | 1 | 3 |"
     assert row(text, "Aries") == "| Aries | 2 | 2 | 0 | 0 | 0 | 2 |"
-    assert row(text, "all") == "| all | 9 | 7 | 0 | 0 | 2 | 7 |"
+    assert row(text, "all") == "| all | 10 | 7 | 0 | 0 | 3 | 7 |"
 
 
 PARTIAL = "# licence\nlist,number,covered,note\n"

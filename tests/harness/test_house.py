@@ -28,6 +28,13 @@ def test_an_arrow_of_the_table_is_counted(tree):
     assert house.arrows(names) == ({("sim/high", "sim/low"): 1}, [])
 
 
+def test_libm_is_refused_in_the_model_and_not_in_comments_or_elsewhere(tree):
+    names = tree({"sim/low/a.c": "/* log(x) */\ndouble f(double x) { return sim_log(x) + core.log(x) + pow(x, 2); }\n",
+                  "bench/b.c": "double g(double x) { return exp(x); }\n"})
+    found = list(house.inexact(names))
+    assert len(found) == 1 and found[0].startswith("sim/low/a.c:2: pow(")
+
+
 def test_an_arrow_that_points_up_is_a_problem(tree):
     names = tree({"sim/low/a.c": '\n#include "high/high.h"\n', "sim/high/include/high/high.h": ""})
     _, problems = house.arrows(names)

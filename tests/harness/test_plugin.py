@@ -18,7 +18,7 @@ aslr = int(open("/proc/self/personality").read(), 16) & 0x40000 == 0
 digest = "0123" if told["behaviour"] != "random" or aslr else "4567"
 exit_code = 1 if told["behaviour"] == "fails" else 0
 print(json.dumps({"digest": digest, "host": {"wall_seconds": os.getpid()}, "arguments": sys.argv[2:], "metrics": {}, "faults": [],
-                  "ledger": {"balanced": exit_code == 0}, "problems": ["ledger: it lost one"] if exit_code else []}))
+                  "findings": {}, "ledger": {"balanced": exit_code == 0}, "problems": ["ledger: it lost one"] if exit_code else []}))
 sys.exit(exit_code)
 """
 

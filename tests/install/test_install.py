@@ -112,6 +112,25 @@ def test_headers_stand_alone(installed, tmp_path):
                  *installed.pkg_config("--cflags", "jacquard")])
 
 
+def test_lnet_client_through_pkg_config(installed, tmp_path):
+    """The example talks to itself over its own address; static and shared; the headers stand alone."""
+    source, program = jacquard.ROOT / "docs" / "examples" / "lnet_hello.c", tmp_path / "hello"
+    for flags in (installed.pkg_config("--cflags", "--libs", "lnet"),
+                  [flag.replace("-llnet", "-l:liblnet.a") for flag in installed.pkg_config("--static", "--cflags", "--libs", "lnet")]):
+        run(["gcc", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags])
+        shared = "liblnet.so.0" in run(["readelf", "-d", program])
+        assert shared == ("-llnet" in flags)
+        address = f"127.{200 + shared}.{os.getpid() >> 8 & 255}.{os.getpid() & 255 or 1}"
+        clean = alone(installed, LNET_OPTIONS=f"networks=tcp({address}) accept_port=9977")
+        script = f"{program} serve & sleep 1; LNET_OPTIONS='networks=tcp(127.0.0.99) accept_port=9977' {program} {address}@tcp; wait"
+        said = run(["sh", "-c", script], env=clean)
+        assert "12345-127.0.0.99@tcp says: hello\n" in said and "ACK: status 0\n" in said
+    for header in ["lnet/api.h", "lnet/lib-types.h", "lnet/nidstr.h", "lnet/live.h", "lnet/lnetctl.h", "libcfs/libcfs.h"]:
+        run(["gcc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc", "-include", header, "/dev/null",
+             *installed.pkg_config("--cflags", "lnet")])
+    assert run([installed.prefix / "bin" / "jacquard", "lnet", "--version"]).startswith("jacquard ")
+
+
 def test_workload_as_shared_object(installed, tmp_path):
     source = jacquard.ROOT / "docs" / "examples" / "hello_workload.c"
     run(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", tmp_path / "hello_workload.so",

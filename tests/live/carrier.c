@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -113,4 +114,85 @@ void pause_us(unsigned us)
     const struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
 
     nanosleep(&pause, NULL);
+}
+
+/* ---- what a member has seen --------------------------------------------------------------------
+ */
+
+static void saw_met(void *arg, struct shm_peer *peer)
+{
+    ((struct seen *)arg)->met++;
+}
+
+static void saw_gone(void *arg, struct shm_peer *peer)
+{
+    struct seen *seen = arg;
+
+    must(peer->gone);
+    must(shm_reserve(peer, SHM_REQUEST, 0) == NULL);
+    must(shm_publish(peer, SHM_REQUEST, 0, 0) == 0);
+    seen->gone++;
+    seen->gone_slot = peer->slot;
+    seen->gone_generation = peer->generation;
+}
+
+static void saw_order(void *arg, const void *bytes, size_t count)
+{
+    struct seen *seen = arg;
+
+    seen->orders++;
+    must(count < sizeof(seen->order));
+    memcpy(seen->order, bytes, count);
+    seen->order[count] = 0;
+}
+
+static void saw_lost(void *arg)
+{
+    ((struct seen *)arg)->lost++;
+}
+
+const struct shm_events carrier_watch = {saw_met, saw_gone, saw_order, saw_lost};
+
+void carrier_poll_until(struct shm *shm, const unsigned *what, unsigned count)
+{
+    struct shm_record record;
+
+    while (*(volatile const unsigned *)what < count) {
+        while (shm_next(shm, &record))
+            shm_release(shm);
+        shm_poll_daemon(shm);
+        pause_us(500);
+    }
+}
+
+/* ---- records -----------------------------------------------------------------------------------
+ */
+
+void carrier_fill(uint8_t *room, uint32_t bytes, uint64_t n)
+{
+    uint64_t state = n + 77;
+    uint32_t i;
+
+    for (i = 0; i < bytes; i++) {
+        if (i % 8 == 0)
+            random_next(&state);
+        room[i] = (uint8_t)(state >> (i % 8 * 8));
+    }
+}
+
+bool carrier_is_filled(const uint8_t *bytes, uint32_t count, uint64_t n)
+{
+    static uint8_t expected[SHM_RECORD_MAX];
+
+    carrier_fill(expected, count, n);
+    return memcmp(bytes, expected, count) == 0;
+}
+
+uint8_t *carrier_reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes)
+{
+    void *room;
+
+    while ((room = shm_reserve(peer, channel, bytes)) == NULL)
+        sched_yield();
+    return room;
 }

@@ -34,6 +34,23 @@ void must_be(bool good, const char *text, const char *file, int line);
 /* The member that is this process; waits for it to come. */
 struct shm_peer *peer_of_pid(struct shm *shm, pid_t pid);
 
+/* What the events of a member have counted; the argument of join_as(&carrier_watch, …). */
+struct seen {
+    unsigned met, gone, lost, orders;
+    uint32_t gone_slot, gone_generation;
+    char order[64];
+};
+extern const struct shm_events carrier_watch;
+/* Until *what is at least that: releases all records unread. */
+void carrier_poll_until(struct shm *shm, const unsigned *what, unsigned count);
+
+/* Bytes that depend on n, and their check. */
+void carrier_fill(uint8_t *room, uint32_t bytes, uint64_t n);
+bool carrier_is_filled(const uint8_t *bytes, uint32_t count,
+                       uint64_t n); /* at most SHM_RECORD_MAX */
+/* Waits for room. */
+uint8_t *carrier_reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes);
+
 /* xorshift: the same numbers for the same seed (not 0). */
 uint64_t random_next(uint64_t *state);
 

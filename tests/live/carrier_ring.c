@@ -25,35 +25,6 @@ static uint32_t length_of(uint64_t n)
     return (uint32_t)random_next(&state) % (SHM_RECORD_MAX + 1);
 }
 
-static void fill(uint8_t *room, uint32_t bytes, uint64_t n)
-{
-    uint64_t state = n + 77;
-    uint32_t i;
-
-    for (i = 0; i < bytes; i++) {
-        if (i % 8 == 0)
-            random_next(&state);
-        room[i] = (uint8_t)(state >> (i % 8 * 8));
-    }
-}
-
-static bool is_filled(const uint8_t *bytes, uint32_t count, uint64_t n)
-{
-    static uint8_t expected[SHM_RECORD_MAX];
-
-    fill(expected, count, n);
-    return memcmp(bytes, expected, count) == 0;
-}
-
-static uint8_t *reserve(struct shm_peer *peer, enum shm_channel channel, uint32_t bytes)
-{
-    void *room;
-
-    while ((room = shm_reserve(peer, channel, bytes)) == NULL)
-        sched_yield();
-    return room;
-}
-
 static void wait_executed(struct shm *shm, struct shm_peer *peer)
 {
     struct shm_record record;
@@ -81,7 +52,7 @@ static int take_all(void *arg)
             break;
         must(record.kind == DATA && record.channel == SHM_REQUEST);
         must(record.count == length_of(n));
-        must(is_filled(record.bytes, record.count, n));
+        must(carrier_is_filled(record.bytes, record.count, n));
         n++;
         shm_release(shm);
     }
@@ -103,12 +74,12 @@ static void records_of_all_sizes_arrive_in_order(void **state)
     shm = join_fabric();
     peer = peer_of_pid(shm, child);
     for (n = 0; n < RECORDS; n++) {
-        fill(reserve(peer, SHM_REQUEST, length_of(n)), length_of(n), n);
+        carrier_fill(carrier_reserve(peer, SHM_REQUEST, length_of(n)), length_of(n), n);
         assert_true(shm_publish(peer, SHM_REQUEST, DATA, length_of(n)) > position);
         position = shm_sent(peer, SHM_REQUEST);
         assert_true(shm_executed(peer, SHM_REQUEST) <= position);
     }
-    reserve(peer, SHM_REQUEST, 0);
+    carrier_reserve(peer, SHM_REQUEST, 0);
     shm_publish(peer, SHM_REQUEST, STOP, 0);
     wait_executed(shm, peer);
     ended_well(child);
@@ -166,17 +137,17 @@ static void payload_is_never_taken_for_a_record(void **state)
     peer = peer_of_pid(shm, child);
     for (n = 0; n < RECORDS; n++) {
         bytes = 8 + (uint32_t)random_next(&random) % (n % 4 == 0 ? 4000 : 300) / 8 * 8;
-        room = (uint64_t *)(void *)reserve(peer, SHM_REQUEST, bytes);
+        room = (uint64_t *)(void *)carrier_reserve(peer, SHM_REQUEST, bytes);
         forge(room, bytes, n, shm_sent(peer, SHM_REQUEST));
         if (n % 5 == 0) { /* a smaller one instead: what was written stays behind it */
-            room = (uint64_t *)(void *)reserve(peer, SHM_REQUEST, 8);
+            room = (uint64_t *)(void *)carrier_reserve(peer, SHM_REQUEST, 8);
             room[0] = n;
             bytes = 8;
         }
         less = n % 7 == 0 ? 8 : bytes;
         shm_publish(peer, SHM_REQUEST, DATA, less);
     }
-    reserve(peer, SHM_REQUEST, 0);
+    carrier_reserve(peer, SHM_REQUEST, 0);
     shm_publish(peer, SHM_REQUEST, STOP, 0);
     ended_well(child);
     shm_leave(shm);
@@ -206,7 +177,7 @@ static int release_on_request(void *arg)
         }
         if (record.kind == STOP)
             break;
-        must(is_filled(record.bytes, record.count, n++));
+        must(carrier_is_filled(record.bytes, record.count, n++));
         shm_release(shm);
     }
     shm_release(shm);
@@ -229,7 +200,7 @@ static void a_full_ring_says_so(void **state)
     child = run(release_on_request, (void *)full);
     peer = peer_of_pid(shm, child);
     while ((room = shm_reserve(peer, SHM_REQUEST, 8)) != NULL) {
-        fill(room, 8, n++);
+        carrier_fill(room, 8, n++);
         shm_publish(peer, SHM_REQUEST, DATA, 8);
     }
     assert_int_equal(n, SHM_RING_SLOTS);
@@ -243,10 +214,10 @@ static void a_full_ring_says_so(void **state)
     assert_int_equal(record.channel, SHM_REPLY);
     shm_release(shm);
     for (; n < 2000; n++) {
-        fill(reserve(peer, SHM_REQUEST, 8), 8, n);
+        carrier_fill(carrier_reserve(peer, SHM_REQUEST, 8), 8, n);
         shm_publish(peer, SHM_REQUEST, DATA, 8);
     }
-    reserve(peer, SHM_REQUEST, 0);
+    carrier_reserve(peer, SHM_REQUEST, 0);
     shm_publish(peer, SHM_REQUEST, STOP, 0);
     wait_executed(shm, peer);
     ended_well(child);
@@ -284,7 +255,7 @@ static void what_was_executed_before_the_end_counts(void **state)
     child = run(take_until_stopped, NULL);
     peer = peer_of_pid(shm, child);
     for (i = 0; i < 10; i++) {
-        reserve(peer, SHM_REQUEST, 8);
+        carrier_reserve(peer, SHM_REQUEST, 8);
         shm_publish(peer, SHM_REQUEST, i < 9 ? DATA : STOP, 8);
     }
     ended_well(child);
@@ -400,13 +371,13 @@ static void the_last_record_is_acknowledged_at_once(void **state)
     shm = join_fabric();
     self = shm_self(shm);
     for (i = 0; i < 3; i++) {
-        fill(reserve(self, SHM_REQUEST, 8), 8, i);
+        carrier_fill(carrier_reserve(self, SHM_REQUEST, 8), 8, i);
         shm_publish(self, SHM_REQUEST, DATA, 8);
     }
     for (i = 0; i < 3; i++) {
         assert_int_equal(shm_executed(self, SHM_REQUEST), 0);
         assert_true(shm_next(shm, &record));
-        assert_true(is_filled(record.bytes, 8, i));
+        assert_true(carrier_is_filled(record.bytes, 8, i));
         assert_int_equal(shm_release(shm), i < 2);
     }
     assert_int_equal(shm_executed(self, SHM_REQUEST), shm_sent(self, SHM_REQUEST));
@@ -428,13 +399,13 @@ static void records_to_oneself(void **state)
     assert_true(self->self);
     assert_ptr_equal(self->segment, shm_segment(shm));
     for (n = 0; n < 3000; n++) {
-        fill(reserve(self, SHM_REQUEST, length_of(n)), length_of(n), n);
+        carrier_fill(carrier_reserve(self, SHM_REQUEST, length_of(n)), length_of(n), n);
         shm_publish(self, SHM_REQUEST, DATA, length_of(n));
         while (!shm_next(shm, &record))
             ;
         assert_ptr_equal(record.from, self);
         assert_int_equal(record.count, length_of(n));
-        assert_true(is_filled(record.bytes, record.count, n));
+        assert_true(carrier_is_filled(record.bytes, record.count, n));
         shm_release(shm);
     }
     assert_false(shm_next(shm, &record));
@@ -530,62 +501,6 @@ static void everybody_to_everybody(void **state)
     fabric_is_over();
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
-
-static int offer_memory(void *arg)
-{
-    static uint8_t memory[100000];
-    struct shm *shm = join_fabric();
-    struct shm_peer *parent = peer_of_pid(shm, getppid());
-    struct shm_record record;
-    uint64_t address = (uintptr_t)memory;
-
-    fill(memory, sizeof(memory), 4);
-    memcpy(shm_segment(shm), &address, 8);
-    memcpy(reserve(parent, SHM_REQUEST, 8), &address, 8);
-    shm_publish(parent, SHM_REQUEST, DATA, 8);
-    while (!shm_next(shm, &record))
-        sched_yield();
-    must(is_filled(memory, 8000, 5));
-    shm_release(shm);
-    shm_leave(shm);
-    return 0;
-}
-
-static void copies_between_processes(void **state)
-{
-    static uint8_t memory[100000];
-    struct shm *shm;
-    struct shm_record record;
-    struct shm_peer *peer;
-    uint64_t address;
-    pid_t child;
-
-    fresh_fabric();
-    shm = join_fabric();
-    child = run(offer_memory, NULL);
-    while (!shm_next(shm, &record))
-        ;
-    peer = record.from;
-    memcpy(&address, record.bytes, 8);
-    shm_release(shm);
-    assert_int_equal(peer->segment_bytes, 4096);
-    assert_memory_equal(peer->segment, &address, 8);
-    assert_int_equal(shm_copy_from(peer, address, memory, sizeof(memory)), 0);
-    assert_true(is_filled(memory, 8000, 4));
-    fill(memory, 8000, 5);
-    assert_int_equal(shm_copy_to(peer, address, memory, sizeof(memory)), 0);
-    assert_int_equal(shm_copy_to(peer, 4096, memory, 8), -14 /* EFAULT */);
-    reserve(peer, SHM_REQUEST, 0);
-    shm_publish(peer, SHM_REQUEST, STOP, 0);
-    ended_well(child);
-    while (!peer->gone)
-        shm_next(shm, &record);
-    assert_int_equal(shm_copy_to(peer, address, memory, 8), -3 /* ESRCH */);
-    shm_leave(shm);
-    fabric_is_over();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,7 +512,6 @@ int main(void)
         cmocka_unit_test(the_last_record_is_acknowledged_at_once),
         cmocka_unit_test(records_to_oneself),
         cmocka_unit_test(everybody_to_everybody),
-        cmocka_unit_test(copies_between_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -545,12 +545,6 @@ void aries_mdd_corrupt(struct aries_fabric *fabric, uint32_t node, uint32_t regi
     needs_simulation();
 }
 
-void aries_mutate(struct aries_fabric *fabric, enum aries_mutation mutation, uint64_t every)
-{
-    (void)fabric, (void)mutation, (void)every;
-    needs_simulation();
-}
-
 void aries_get_counters(const struct aries_fabric *fabric, struct aries_counters *counters)
 {
     (void)fabric, (void)counters;

@@ -66,6 +66,7 @@ static void puts_and_gets(void)
 {
     uint32_t i, peer = 1 - lt_rank;
     gni_post_descriptor_t post;
+    gni_cq_entry_t entry;
     struct lt lt;
 
     lt_start(&lt, BYTES);
@@ -83,6 +84,8 @@ static void puts_and_gets(void)
         arrival(&lt, peer);
         CHECK(holds(lt.memory + BYTES / 2, bytes, i * 2 + peer));
         CHECK(lt.memory[BYTES / 2 + bytes] == 0xee);
+        lt_barrier();
+        CHECK(GNI_CqGetEvent(lt.rx, &entry) == GNI_RC_NOT_DONE); /* one event, not two */
         memset(lt.memory + BYTES / 4, 0, bytes);
         post = describe(&lt, peer, rdma ? GNI_POST_RDMA_GET : GNI_POST_FMA_GET, BYTES / 4, 0,
                         bytes - odd);
@@ -91,6 +94,116 @@ static void puts_and_gets(void)
         CHECK(holds(lt.memory + BYTES / 4, bytes - odd, i * 2 + peer));
         lt_barrier();
     }
+    lt_end(&lt);
+}
+
+/* More remote events than the peer's queue holds: both are told. */
+static void overruns(void)
+{
+    const uint32_t events = 6000;
+    uint32_t i, overran = 0, read = 0;
+    gni_post_descriptor_t post, *done;
+    gni_return_t result = GNI_RC_SUCCESS;
+    gni_cq_entry_t entry;
+    struct lt lt;
+
+    lt_start(&lt, BYTES);
+    for (i = 0; i < events && lt_rank == 0; i++) {
+        post = describe(&lt, 1, GNI_POST_FMA_PUT, 0, 64, 8);
+        post.cq_mode |= GNI_CQMODE_REMOTE_EVENT;
+        OK(GNI_PostFma(lt.eps[1], &post));
+        while (GNI_CqGetEvent(lt.tx, &entry) == GNI_RC_NOT_DONE)
+            ;
+        overran += GNI_CQ_REM_OVERRUN(entry) != 0;
+        OK(GNI_GetCompleted(lt.tx, entry, &done));
+    }
+    if (lt_rank == 0) {
+        __atomic_store_n(&lt_shared->note[0][0], overran + 1, __ATOMIC_RELEASE);
+    } else {
+        while (__atomic_load_n(&lt_shared->note[0][0], __ATOMIC_ACQUIRE) == 0)
+            GNI_CqGetEvent(lt.tx,
+                           &entry); /* makes progress, and leaves the events where they are */
+        overran = (uint32_t)lt_shared->note[0][0] - 1;
+        while (result == GNI_RC_SUCCESS) {
+            result = GNI_CqGetEvent(lt.rx, &entry);
+            read += result == GNI_RC_SUCCESS || result == GNI_RC_ERROR_RESOURCE;
+        }
+        CHECK(result == GNI_RC_ERROR_RESOURCE);
+        CHECK(read >= 4096 && read + overran == events);
+    }
+    CHECK(overran > 0);
+    lt_end(&lt);
+}
+
+/* The last byte of a registration, and the one behind it, which is memory of the process, too; sent
+ * as records, and copied. */
+static void bounds(void)
+{
+    static const uint64_t lengths[] = {8, 5000, 100000, 1u << 20};
+    const uint64_t end = 2u << 20;
+    gni_post_descriptor_t post;
+    struct lt_peer *note;
+    gni_mem_handle_t handle;
+    uint8_t *memory;
+    struct lt lt;
+    uint32_t i;
+
+    lt_start(&lt, BYTES);
+    memory = mmap(NULL, 2 * end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    OK(GNI_MemRegister(lt.nic, (uintptr_t)memory, end, NULL, GNI_MEM_READWRITE, UINT32_MAX,
+                       &handle));
+    note = (struct lt_peer *)lt_shared->note[lt_rank];
+    note->address = (uintptr_t)memory;
+    note->handle = handle;
+    lt_barrier();
+    note = (struct lt_peer *)lt_shared->note[1];
+    memset(lt.memory, 0x55, 1u << 20);
+    for (i = 0; i < 16 && lt_rank == 0; i++) {
+        uint64_t bytes = lengths[i / 4];
+        bool rdma = i % 2 == 1, beyond = i % 4 >= 2;
+
+        post = describe(&lt, 1, rdma ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT, 0, 0, bytes);
+        post.remote_addr = note->address + end - bytes + beyond;
+        post.remote_mem_hndl = note->handle;
+        CHECK(lt_post(&lt, 1, &post, rdma) == (beyond ? GNI_RC_TRANSACTION_ERROR : GNI_RC_SUCCESS));
+    }
+    lt_barrier();
+    CHECK(memory[end] == 0 && (lt_rank == 0 || memory[end - 1] == 0x55));
+    lt_end(&lt);
+}
+
+/* Long PUTs behind so many short ones that there is no room: the peer does nothing meanwhile. Each
+ * has the bytes of the time of its post, and one event. */
+static void bursts(void)
+{
+    const uint64_t bytes = 100000, half = BYTES / 2;
+    enum { SHORT = 2000, LONG = 20 };
+    static gni_post_descriptor_t posts[SHORT + LONG];
+    gni_post_descriptor_t *done;
+    gni_cq_entry_t entry;
+    struct lt lt;
+    uint32_t i;
+
+    lt_start(&lt, BYTES);
+    for (i = 0; i < SHORT && lt_rank == 0; i++) {
+        posts[i] = describe(&lt, 1, GNI_POST_FMA_PUT, half, half, 1000);
+        OK(GNI_PostFma(lt.eps[1], &posts[i]));
+    }
+    for (i = 0; i < LONG && lt_rank == 0; i++) {
+        fill(lt.memory, bytes, i);
+        posts[SHORT + i] = describe(&lt, 1, GNI_POST_FMA_PUT, 0, i * bytes, bytes);
+        posts[SHORT + i].cq_mode |= GNI_CQMODE_REMOTE_EVENT;
+        OK(GNI_PostFma(lt.eps[1], &posts[SHORT + i]));
+    }
+    lt_barrier();
+    for (i = 0; i < SHORT + LONG && lt_rank == 0; i++)
+        OK(lt_completed(&lt, &done));
+    for (i = 0; i < LONG && lt_rank == 1; i++)
+        arrival(&lt, 0);
+    lt_barrier();
+    for (i = 0; i < LONG && lt_rank == 1; i++)
+        CHECK(holds(lt.memory + i * bytes, bytes, i));
+    CHECK(GNI_CqGetEvent(lt.rx, &entry) == GNI_RC_NOT_DONE);
     lt_end(&lt);
 }
 
@@ -361,6 +474,8 @@ int main(int count, char **arguments)
         return lt_run("speed", 2, 2, speed);
     return lt_run("live_rma_puts_and_gets", 2, 2, puts_and_gets) |
            lt_run("live_rma_puts_and_gets_on_one_node", 2, 1, puts_and_gets) |
+           lt_run("live_rma_overruns", 2, 2, overruns) | lt_run("live_rma_bounds", 2, 2, bounds) |
+           lt_run("live_rma_bursts", 2, 2, bursts) |
            lt_run("live_rma_dual_events", 2, 2, dual_events) |
            lt_run("live_rma_counting", 4, 4, counting) | lt_run("live_rma_flags", 2, 2, flags) |
            lt_run("live_rma_cqwrites_and_chains", 2, 2, cqwrites_and_chains) |

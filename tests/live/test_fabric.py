@@ -516,7 +516,7 @@ def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    ([], "no command"), (["nosuch"], "nosuch"), (["top"], "which fabric"), (["top", "/nosuch"], "/nosuch"), (["top", "--interval", "x"], "--interval"),
+    ([], "no command"), (["nosuch"], "nosuch"), (["top"], "give the socket of a fabric"), (["top", "/nosuch"], "/nosuch"), (["top", "--interval", "x"], "--interval"),
     (["top", "--nosuch", "x"], "--nosuch"),
 ])
 def test_jacquard_refuses(arguments, word):

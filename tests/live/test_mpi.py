@@ -94,7 +94,7 @@ def test_too_many_losses_are_an_error_and_no_crash(programs, tmp_path):
     file = tmp_path / "faults.yaml"
     file.write_text("name: lossy\nseed: 3\nfabric: {preset: mini2}\nfaults:\n  - {at: aries.packet, do: drop, probability: 0.3}\n")
     done = run(PMRUN, "--fabric", file, "--ompi", "-n", 4, programs("ring"))
-    assert done.returncode != 0 and "right on" not in done.stdout
+    assert done.returncode != 0 and "right on" not in done.stdout, (done.returncode, done.stdout, done.stderr)
     assert "MPI_ERR" in done.stderr or "aborting the MPI job" in done.stderr, done.stderr
     assert "Signal:" not in done.stderr and "killed by signal 11" not in done.stderr, done.stderr
 

@@ -39,8 +39,9 @@ class Trace:
                 continue
             track = checker.tracks[event.track_uuid]
             self.lines.add(checker.tracks[track.parent_uuid].name)
+            value = event.debug_annotations[0]
             self.found.append((track.name.split(" #")[0], names[packet.trusted_packet_sequence_id][event.name_iid], event.type,
-                               packet.timestamp, event.debug_annotations[0].uint_value, event.flow_ids[0] if event.flow_ids else 0))
+                               packet.timestamp, value.string_value or value.uint_value, event.flow_ids[0] if event.flow_ids else 0))
 
     def of(self, track, name):
         return [event for event in self.found if re.fullmatch(track, event[0]) and event[1] == name]
@@ -64,7 +65,7 @@ def test_two_processes(schema, tmp_path):
         assert trace.lines == {f"node {node}, rma {path.name.split('.')[1]}"}
         assert trace.of("SMSG", "send") and trace.of("SMSG", "receive") and trace.of("datagram", "completed")
         assert trace.of(r"CQ \d+", "event") and trace.of("FMA", "datagram") and trace.of("RX", "datagram")
-        assert {event[4] for event in trace.of("RX", "complete")} == {0}  # no transaction failed
+        assert {event[4] for event in trace.of("RX", "complete")} == {"OKAY"}  # no transaction failed
         # A transaction completes where it began, later.
         for track, name, _, when, _, flow in trace.of("FMA|BTE 0", "put"):
             assert flow == 0 or [end for end in trace.of("RX", "complete") if end[5] == flow and end[3] >= when], (track, name, when)
@@ -163,7 +164,7 @@ def acts(tmp_path_factory):
 
 def check_acts(trace):
     assert len(trace.of(r"acts \(API\)", "GNI_PostFma")) == len(trace.of("FMA", "put")) == 4
-    assert [event[4] != 0 for event in trace.of("RX", "complete")] == [False] * 3 + [True]
+    assert [event[4] != "OKAY" for event in trace.of("RX", "complete")] == [False] * 3 + [True]
     assert [event[4] for event in trace.of("FMA", "put")] == [64] * 4
 
 
@@ -211,7 +212,7 @@ def test_faults_have_a_line(schema, acts, tmp_path):
     for path in found:
         trace, pid = Trace(schema, path), path.name.split("-")[1]
         assert len(trace.of("node 0", "lost")) == 4 and f"faults, acts {pid}" in trace.lines
-        assert all(event[4] != 0 for event in trace.of("RX", "complete"))
+        assert all(event[4] != "OKAY" for event in trace.of("RX", "complete"))
 
 
 def test_a_file_that_cannot_be_written(acts):

@@ -9,13 +9,13 @@
 #define JACQUARD_TESTS_LIVE_TRAFFIC_H
 
 #include <sys/types.h>
+#include "guarded.h"
 #include "live_test.h"
 
 enum {
     RANKS = 5,
     STEADY = 2, /* the first ones are never killed */
     NODES = 2,
-    GUARD = 4096, /* bytes around all that is registered: which is whole pages */
     WINDOW = 256 << 10,
     FIRST = 64, /* offset of data in a window */
     MAILBOX_MAX = 8192,
@@ -30,7 +30,6 @@ enum {
 #define PTAG_APART 18 /* with the distrusted one */
 #define COOKIE_APART 0x56780000
 #define NOBODY UINT32_MAX
-#define GUARD_BYTE 0xc5
 #define MAGIC UINT64_C(0x6b696c6c73)
 
 /* ---- what all share -------------------------------------------------------------------------- */
@@ -94,16 +93,6 @@ static inline void store(uint32_t *word, uint32_t value)
             _exit(1);                                                                     \
         }                                                                                 \
     } while (0)
-
-/* ---- memory with a guard on both sides ------------------------------------------------------- */
-
-struct guarded {
-    uint8_t *all, *memory;
-    size_t bytes;
-};
-
-struct guarded guarded_new(size_t bytes);
-bool guarded_ok(const struct guarded *area);
 
 /* ---- a process ------------------------------------------------------------------------------- */
 

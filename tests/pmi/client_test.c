@@ -201,6 +201,7 @@ static void all_calls(bool slurm)
     assert_true(found && strcmp(text, "x;y") == 0);
     assert_int_equal(PMI2_Info_PutNodeAttr("na", "x;y"), 0);
     assert_int_equal(PMI2_KVS_Put("k0", "a;b=c d"), 0);
+    assert_int_equal(PMI2_KVS_Put("k;0", "v"), PMI2_ERR_INVALID_KEY); /* nothing is sent */
     assert_int_equal(PMI2_KVS_Fence(), 0);
     assert_int_equal(PMI2_KVS_Get(NULL, 0, "k0", text, 64, &length), 0);
     assert_true(length == 1 && strcmp(text, "v") == 0);
@@ -218,7 +219,7 @@ static void all_calls(bool slurm)
     assert_true(rank == 2 && ranks == 3 && strcmp(left, "L") == 0 && strcmp(right, "R") == 0);
 }
 
-static void pmi2_79_as_hydra(void **state)
+static void pmi2_78_pmi2_79_as_hydra(void **state)
 {
     static const struct step steps[] = {
         HYDRA_INIT,
@@ -254,7 +255,7 @@ static void pmi2_79_as_hydra(void **state)
     assert_int_equal(PMI2_Initialized(), 0);
 }
 
-static void pmi2_80_as_slurm(void **state)
+static void pmi2_78_pmi2_80_as_slurm(void **state)
 {
     static const struct step steps[] = {
         SLURM_INIT,
@@ -446,8 +447,8 @@ int main(void)
         cmocka_unit_test(pmi2_18_init_goes_alone),
         cmocka_unit_test(pmi2_7_before_init),
         cmocka_unit_test(pmi2_11_singleton),
-        cmocka_unit_test(pmi2_79_as_hydra),
-        cmocka_unit_test(pmi2_80_as_slurm),
+        cmocka_unit_test(pmi2_78_pmi2_79_as_hydra),
+        cmocka_unit_test(pmi2_78_pmi2_80_as_slurm),
         cmocka_unit_test(pmi2_44_strict_fence_is_known),
         cmocka_unit_test(pmi2_35_pmi2_36_pmi2_37_truncation),
         cmocka_unit_test(pmi2_26_refused_here),

@@ -458,10 +458,10 @@ static void getall(void **state)
 }
 
 /* How many entries of the map a get of `key` looks at. */
-static uint32_t steps_of(const struct map *map, const char *key)
+static uint32_t steps_of(const struct pmi2_map *map, const char *key)
 {
-    const struct map_entry *found = pmi2_map_find(map, (struct pmi2_slice){key, strlen(key)}),
-                           *entry;
+    const struct pmi2_map_entry *found = pmi2_map_find(map, (struct pmi2_slice){key, strlen(key)}),
+                                *entry;
     uint32_t steps = 1;
 
     assert_non_null(found);
@@ -474,7 +474,8 @@ static uint32_t steps_of(const struct map *map, const char *key)
 static uint64_t get_all(struct driver *driver, const char *job, const uint32_t *of_rank,
                         uint32_t epochs, uint32_t *longest)
 {
-    const struct job *of = pmi2_job_find(driver->servers[0], (struct pmi2_slice){job, strlen(job)});
+    const struct pmi2_job *of =
+        pmi2_job_find(driver->servers[0], (struct pmi2_slice){job, strlen(job)});
     struct pmi2_slice value;
     uint64_t steps = 0;
     char key[40], wanted[40];

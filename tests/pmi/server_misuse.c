@@ -20,6 +20,16 @@ static void pmi2_88_21_closed_without_finalize(void **state)
     end_closed(&scene);
 }
 
+/* What the job's attribute of dead processes says now. */
+static void expect_dead_processes(const struct scene *scene, const char *ranks)
+{
+    char answer[100];
+
+    snprintf(answer, sizeof(answer), "cmd=info-getjobattr-response;found=TRUE;value=%s;rc=0;",
+             ranks);
+    ask(scene->same, "cmd=info-getjobattr;key=PMI_dead_processes;", answer);
+}
+
 static void pmi2_88_22_killed_in_a_fence(void **state)
 {
     struct scene scene = begin();
@@ -28,8 +38,7 @@ static void pmi2_88_22_killed_in_a_fence(void **state)
     pmi2_server_rank_ended(scene.driver->servers[0], scene.job, 0);
     driver_run(scene.driver);
     expect_frame(scene.same, "cmd=kvs-fence-response;rc=14;errmsg=rank_0_dead;");
-    ask(scene.same, "cmd=info-getjobattr;key=PMI_dead_processes;",
-        "cmd=info-getjobattr-response;found=TRUE;value=0;rc=0;");
+    expect_dead_processes(&scene, "0");
     end(&scene, "cmd=kvs-fence-response;rc=14;errmsg=rank_0_dead;");
 }
 
@@ -42,8 +51,7 @@ static void pmi2_88_23_finalized_in_a_fence(void **state)
     expect_frame(scene.same, "cmd=kvs-fence-response;rc=14;errmsg=rank_0_finalized;");
     pmi2_server_rank_ended(scene.driver->servers[0], scene.job, 0);
     driver_run(scene.driver);
-    ask(scene.same, "cmd=info-getjobattr;key=PMI_dead_processes;",
-        "cmd=info-getjobattr-response;found=TRUE;value=;rc=0;");
+    expect_dead_processes(&scene, "");
     expect_no_log(scene.driver, "abort");
     end(&scene, "cmd=kvs-fence-response;rc=14;errmsg=rank_0_finalized;");
 }
@@ -60,16 +68,24 @@ static void pmi2_88_24_job_connect(void **state)
     end_working(&scene);
 }
 
-static void pmi2_88_25_pmi2_117_never_reads(void **state)
+/* The bad client does not read, and the server keeps 10,000 bytes for it. */
+static struct scene begin_with_slow_reader(void)
 {
     struct scene scene =
         scene_new(&(struct driver_options){.nodes = 1, .limits.unread_bytes = 10000});
+
+    scene.bad = client2(scene.driver, scene.job, 0, 0);
+    scene.bad->deaf = true;
+    return scene;
+}
+
+static void pmi2_88_25_pmi2_117_never_reads(void **state)
+{
+    struct scene scene = begin_with_slow_reader();
     struct iovec pieces[4000];
     size_t held = 0;
     int sent = 0, count, i;
 
-    scene.bad = client2(scene.driver, scene.job, 0, 0);
-    scene.bad->deaf = true;
     driver_time(scene.driver, SECOND);
     while (pmi2_link_reads(scene.bad->link) && sent++ < 100000)
         driver_frame(scene.bad, GET("a"));
@@ -87,13 +103,10 @@ static void pmi2_88_25_pmi2_117_never_reads(void **state)
 
 static void pmi2_88_25_reads_again(void **state)
 {
-    struct scene scene =
-        scene_new(&(struct driver_options){.nodes = 1, .limits.unread_bytes = 10000});
+    struct scene scene = begin_with_slow_reader();
     struct text frames = {NULL, 0, 0};
     int i;
 
-    scene.bad = client2(scene.driver, scene.job, 0, 0);
-    scene.bad->deaf = true;
     for (i = 0; i < 2000; i++)
         text_print(&frames, "%6zu%s", strlen(GET("a")), GET("a"));
     driver_send(scene.bad, frames.at);

@@ -56,17 +56,67 @@ def test_strong_bias_is_good_for_small_messages(scenario, load):
 
 
 def test_atomics_on_one_word_are_served_in_turn(scenario):
-    """Ranks with many atomics in flight are limited by their CPUs, until the unit of the one NIC is: 120 million/s."""
-    def rate(ranks):
+    """Ranks with many atomics in flight are limited by their CPUs, until the unit of the one NIC is: 400 million/s."""
+    def total(nodes):
         result = scenario("workloads/amo_rate.yaml", set={
-            "jobs.counter.nodes": f"0-{ranks - 1}", "jobs.pairs.nodes": "56-63", "jobs.counter.args.window": 32,
-            "jobs.counter.args.iterations": 400, "expect": "[]"})
-        return mean(result, "counter.rate")
+            "jobs.counter.nodes": f"0-{nodes - 1}", "jobs.counter.ranks_per_node": 4, "jobs.counter.args.fetch": False,
+            "jobs.counter.args.window": 32, "jobs.counter.args.iterations": 800, "jobs.pairs.nodes": "56-63",
+            "expect": "[]"})
+        return mean(result, "counter.rate") * 4 * nodes
 
-    alone = rate(4)
-    assert rate(16) > 0.99 * alone
-    assert 48 * rate(48) < 0.4 * 48 * alone
-    assert 110e6 < 48 * rate(48) < 121e6
+    assert total(4) > 1.9 * total(2)
+    assert 390e6 < total(32) < 405e6
+    assert 390e6 < total(56) < 405e6
+
+
+def test_a_measurement_of_changing_rates_is_refused(scenario):
+    """Queues that still fill: the two halves of the measurement differ."""
+    result = traffic(scenario, "workloads/traffic_complement.yaml", warmup="60us")
+    assert result.exit_code == 1
+    assert "in the first half of the measurement" in result.report(), result.report()
+
+
+def test_a_growing_backlog_is_refused(scenario):
+    """More is offered than the network carries: what is under way grows until the windows are full."""
+    result = traffic(scenario, UNIFORM, load=0.3, window=200, warmup="30us", duration="60us", drift=0.3)
+    assert result.exit_code == 1
+    assert "messages were under way when the measurement began" in result.report(), result.report()
+
+
+@pytest.mark.parametrize("length", [{"duration": "20us"}, {"duration": "0", "messages": 7}])
+def test_fewer_messages_than_the_window_are_refused(scenario, length):
+    result = traffic(scenario, "workloads/traffic_incast.yaml", **length)
+    assert result.exit_code == 1
+    assert "messages were measured, fewer than the 248 of all windows" in result.report(), result.report()
+
+
+def test_an_incast_is_bound_by_the_receiving_nic(scenario):
+    """One flit per 1.25 ns, five flits a packet of 64 bytes: 10.24 GB/s. A sample may count a chunk more at its end than at its beginning."""
+    result = traffic(scenario, "workloads/traffic_incast.yaml", duration="1ms")
+    assert 0.995 * 10.24e9 < mean(result, "t.total_bandwidth") <= 10.24e9 + 1024 / 1e-3
+
+
+# Three groups of 384 nodes, 144 blue links between each two: minimal paths of uniform traffic carry 3.2 GB/s per node.
+LARGE = {"fabric": "{groups: 3, chassis: 6, slots: 16, cables: 36}", "jobs.t.nodes": "0-1151", "expect": "[]",
+         "jobs.t.args.window": 32, "jobs.t.args.warmup": "60us", "jobs.t.args.duration": "60us", "jobs.t.args.drift": 1}
+
+
+def large(scenario, fidelity, **args):
+    result = scenario(UNIFORM, set={**LARGE, "fabric.fidelity": fidelity, "jobs.t.args.routing": "adaptive0",
+                                    **{f"jobs.t.args.{key}": value for key, value in args.items()}})
+    return mean(result, "t.total_bandwidth") / 1152 / 1e9
+
+
+def test_unbiased_detours_do_not_fill_a_large_machine(scenario):
+    """F2 delivers all of 2.5 GB/s per node, with 2 % of the packets on detours."""
+    assert large(scenario, "F1", load=0.25) > 2.45
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("pattern", ["uniform", "adversarial"])
+def test_fidelities_saturate_at_the_same_rate_on_1152_nodes(scenario, pattern):
+    rates = [large(scenario, level, load=0.6, pattern=pattern) for level in ("F1", "F2")]
+    assert abs(rates[0] / rates[1] - 1) < 0.1, rates
 
 
 # Where software changes from FMA to BTE (published: cray-mpich and foMPI 1 KiB, UCX 2 KiB, Open MPI and GASNet 4 KiB,

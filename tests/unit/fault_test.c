@@ -47,7 +47,8 @@ static struct sim_fault_rule *add(struct sim_fault_rule rule, const char *label)
 static bool faulted(uint32_t source, uint32_t target, uint32_t source_group, uint32_t target_group,
                     uint32_t kind)
 {
-    struct sim_fault_subject subject = {source, target, source_group, target_group, kind};
+    struct sim_fault_subject subject = {NULL,         NULL,         source, target,
+                                        source_group, target_group, kind};
 
     return sim_fault_ask(&point, &subject) != NULL;
 }
@@ -153,7 +154,7 @@ static void skip_and_count(void **state)
 static void first_rule_that_fires_decides(void **state)
 {
     struct sim_fault_rule rule = everything;
-    struct sim_fault_subject subject = {1, 2, 0, 0, 0};
+    struct sim_fault_subject subject = {NULL, NULL, 1, 2, 0, 0, 0};
 
     rule.count_max = 1;
     rule.action = SIM_FAULT_DELAY;

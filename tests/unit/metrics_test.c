@@ -163,12 +163,12 @@ static void merge_is_recording_into_one(void **state)
 
 static void same_name_same_metric(void **state)
 {
-    struct sim_metric *latency = sim_metric_histogram("clients.latency", METRIC_PS);
-    struct sim_metric *messages = sim_metric_counter("clients.messages", METRIC_COUNT);
+    struct sim_metric *latency = sim_metric_histogram("clients.latency", SIM_METRIC_PS);
+    struct sim_metric *messages = sim_metric_counter("clients.messages", SIM_METRIC_COUNT);
 
     assert_non_null(latency);
-    assert_ptr_equal(sim_metric_histogram("clients.latency", METRIC_PS), latency);
-    assert_ptr_equal(sim_metric_counter("clients.messages", METRIC_COUNT), messages);
+    assert_ptr_equal(sim_metric_histogram("clients.latency", SIM_METRIC_PS), latency);
+    assert_ptr_equal(sim_metric_counter("clients.messages", SIM_METRIC_COUNT), messages);
     assert_ptr_equal(sim_metric_find("clients.latency"), latency);
     assert_null(sim_metric_find("clients.latenc"));
     assert_null(sim_metric_find("clients.latency2"));
@@ -177,10 +177,10 @@ static void same_name_same_metric(void **state)
 
 static void another_type_or_unit_is_refused(void **state)
 {
-    assert_non_null(sim_metric_counter("x", METRIC_COUNT));
-    assert_null(sim_metric_gauge("x", METRIC_COUNT));
-    assert_null(sim_metric_histogram("x", METRIC_COUNT));
-    assert_null(sim_metric_counter("x", METRIC_BYTES));
+    assert_non_null(sim_metric_counter("x", SIM_METRIC_COUNT));
+    assert_null(sim_metric_gauge("x", SIM_METRIC_COUNT));
+    assert_null(sim_metric_histogram("x", SIM_METRIC_COUNT));
+    assert_null(sim_metric_counter("x", SIM_METRIC_BYTES));
 }
 
 static void check_order(const struct sim_metric *metric, void *arg)
@@ -199,7 +199,7 @@ static void listed_in_order_of_creation(void **state)
 
     for (i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "m%u", i * 7919 % 3000);
-        sim_metric_counter(name, METRIC_COUNT)->counter = i;
+        sim_metric_counter(name, SIM_METRIC_COUNT)->counter = i;
     }
     sim_metrics_for_each(check_order, &next);
     assert_int_equal(next, 3000);
@@ -213,25 +213,25 @@ static void values_by_path(void **state)
         double value;
         enum sim_metric_unit unit;
     } expected[] = {
-        {"jobs.latency.count", 1000, METRIC_COUNT},
-        {"jobs.latency.min", 1, METRIC_PS},
-        {"jobs.latency.max", 1000, METRIC_PS},
-        {"jobs.latency.mean", 500.5, METRIC_PS},
-        {"jobs.latency.sum", 500500, METRIC_PS},
-        {"jobs.rate", 2.5, METRIC_PER_S},
-        {"jobs.sent", 42, METRIC_BYTES},
-        {"sent", 7, METRIC_COUNT},
+        {"jobs.latency.count", 1000, SIM_METRIC_COUNT},
+        {"jobs.latency.min", 1, SIM_METRIC_PS},
+        {"jobs.latency.max", 1000, SIM_METRIC_PS},
+        {"jobs.latency.mean", 500.5, SIM_METRIC_PS},
+        {"jobs.latency.sum", 500500, SIM_METRIC_PS},
+        {"jobs.rate", 2.5, SIM_METRIC_PER_S},
+        {"jobs.sent", 42, SIM_METRIC_BYTES},
+        {"sent", 7, SIM_METRIC_COUNT},
     };
-    struct sim_metric *latency = sim_metric_histogram("jobs.latency", METRIC_PS);
+    struct sim_metric *latency = sim_metric_histogram("jobs.latency", SIM_METRIC_PS);
     enum sim_metric_unit unit;
     double value;
     unsigned i;
 
     for (i = 1; i <= 1000; i++)
         sim_histogram_record(latency->histogram, i);
-    sim_metric_gauge("jobs.rate", METRIC_PER_S)->gauge = 2.5;
-    sim_metric_counter("jobs.sent", METRIC_BYTES)->counter = 42;
-    sim_metric_counter("sent", METRIC_COUNT)->counter = 7;
+    sim_metric_gauge("jobs.rate", SIM_METRIC_PER_S)->gauge = 2.5;
+    sim_metric_counter("jobs.sent", SIM_METRIC_BYTES)->counter = 42;
+    sim_metric_counter("sent", SIM_METRIC_COUNT)->counter = 7;
     for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         assert_true(sim_metric_value(expected[i].path, &value, &unit));
         assert_true(value == expected[i].value);
@@ -263,8 +263,8 @@ static void paths_that_name_nothing(void **state)
     double value = 17.0;
     unsigned i;
 
-    sim_metric_histogram("jobs.latency", METRIC_PS);
-    sim_metric_counter("jobs.sent", METRIC_COUNT);
+    sim_metric_histogram("jobs.latency", SIM_METRIC_PS);
+    sim_metric_counter("jobs.sent", SIM_METRIC_COUNT);
     for (i = 0; i < sizeof paths / sizeof paths[0]; i++)
         assert_false(sim_metric_value(paths[i], &value, NULL));
     assert_true(value == 17.0);
@@ -274,12 +274,12 @@ static void reset_forgets(void **state)
 {
     unsigned next = 0;
 
-    sim_metric_histogram("x", METRIC_PS);
+    sim_metric_histogram("x", SIM_METRIC_PS);
     sim_metrics_reset();
     assert_null(sim_metric_find("x"));
     sim_metrics_for_each(check_order, &next);
     assert_int_equal(next, 0);
-    assert_non_null(sim_metric_counter("x", METRIC_COUNT));
+    assert_non_null(sim_metric_counter("x", SIM_METRIC_COUNT));
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)

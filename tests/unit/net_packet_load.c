@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* F2 under load: progress, conservation, adaptivity, back pressure, determinism. */
+#include "engine/trace.h"
 #include "net_packet.h"
 
 static const enum net_route modes[] = {
@@ -24,7 +25,7 @@ static struct outcome run(struct net_config config, struct throng throng, uint32
     net_get_counters(net, &counters);
     assert_int_equal(counters.dropped, 0);
     assert_int_equal(counters.packets, throng.sent * (throng.answer > 0 ? 2 : 1));
-    outcome = (struct outcome){sim_now(), throng.non_minimal, throng.sent, sim_core.digest};
+    outcome = (struct outcome){sim_now(), throng.non_minimal, throng.sent, sim_digest()};
     throng_end(&throng);
     packet_test_end(net);
     return outcome;

@@ -154,6 +154,39 @@ static void a_thread_that_waits_sleeps(void **state)
     assert_in_range(seen.turns, 0, 100); /* it did not spin */
 }
 
+static void take_all(void *argument)
+{
+    struct port_semaphore *semaphore = argument;
+    int i;
+
+    for (i = 0; i < 20000; i++)
+        assert_true(port_semaphore_wait(semaphore, UINT64_MAX));
+}
+
+/* Each post lets one wait end, whoever comes first. */
+static void semaphores_count(void **state)
+{
+    struct port_semaphore semaphore;
+    struct port_thread *threads[2];
+    uint64_t began = port_now();
+    int i;
+
+    (void)state;
+    port_semaphore_init(&semaphore);
+    assert_false(port_semaphore_wait(&semaphore, 0));
+    assert_false(port_semaphore_wait(&semaphore, 1000000));
+    assert_true(port_now() - began >= 1000000);
+    threads[0] = port_thread_start("taker", take_all, &semaphore);
+    threads[1] = port_thread_start("taker", take_all, &semaphore);
+    for (i = 0; i < 40001; i++)
+        port_semaphore_post(&semaphore);
+    port_thread_join(threads[0]);
+    port_thread_join(threads[1]);
+    assert_true(port_semaphore_wait(&semaphore, UINT64_MAX));
+    assert_false(port_semaphore_wait(&semaphore, 0));
+    port_semaphore_destroy(&semaphore);
+}
+
 static void timers_ring_once_their_time_is_over(void **state)
 {
     struct port_timer timer;
@@ -284,6 +317,7 @@ int main(void)
         cmocka_unit_test(records_are_used_again),
         cmocka_unit_test(no_wake_up_is_lost),
         cmocka_unit_test(a_thread_that_waits_sleeps),
+        cmocka_unit_test(semaphores_count),
         cmocka_unit_test(timers_ring_once_their_time_is_over),
         cmocka_unit_test(pages_are_zeroed),
         cmocka_unit_test(events_are_readable_until_cleared),

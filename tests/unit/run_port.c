@@ -199,12 +199,67 @@ static void exit_ends_the_rank_on_any_thread(void **state)
         EXIT_HOLDS);
 }
 
+static struct port_semaphore semaphore;
+
+/* Raises it outside of any thread. */
+static void raise_in_event(struct sim_event *event)
+{
+    (void)event;
+    port_semaphore_post(&semaphore);
+}
+
+static int take_one(struct rank *rank, void *arg)
+{
+    (void)rank;
+    *(bool *)arg = port_semaphore_wait(&semaphore, UINT64_MAX);
+    return 0;
+}
+
+static int count_with_semaphore(struct rank *rank)
+{
+    static struct sim_event event = {.fire = raise_in_event};
+    struct rank_thread *threads[2];
+    bool taken[2] = {false, false};
+    uint64_t began;
+    int i;
+
+    if (rank_id(rank) != 0)
+        return 0;
+    port_semaphore_init(&semaphore);
+    began = rank_now();
+    if (SAYS(rank, !port_semaphore_wait(&semaphore, 5000)) |
+        SAYS(rank, rank_now() - began == 5 * US))
+        return 1;
+    sim_event_schedule(&event, sim_now() + 7 * US);
+    if (SAYS(rank, port_semaphore_wait(&semaphore, 1000000)) |
+        SAYS(rank, rank_now() - began == 12 * US))
+        return 1;
+    for (i = 0; i < 2; i++)
+        threads[i] = rank_thread_start(rank, take_one, &taken[i]);
+    rank_wait(rank, programs_never, NULL, US);
+    port_semaphore_post(&semaphore);
+    rank_wait(rank, programs_never, NULL, US);
+    if (SAYS(rank, taken[0] != taken[1])) /* one of them */
+        return 1;
+    port_semaphore_post(&semaphore);
+    for (i = 0; i < 2; i++)
+        rank_thread_join(rank, threads[i]);
+    return SAYS(rank, taken[0] && taken[1]);
+}
+
+static void a_semaphore_counts_and_events_raise_it(void **state)
+{
+    (void)state;
+    assert_int_equal(programs_run_one(count_with_semaphore), EXIT_HOLDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mutex_excludes),
         cmocka_unit_test(a_thread_that_waits_for_a_mutex_may_be_cancelled),
         cmocka_unit_test(a_condition_wakes_its_waiters),
+        cmocka_unit_test(a_semaphore_counts_and_events_raise_it),
         cmocka_unit_test(processes_threads_and_slots_are_those_of_ranks),
         cmocka_unit_test(exit_ends_the_rank_on_any_thread),
     };

@@ -27,9 +27,10 @@ static const struct {
 } refusals[] = {
     {"[1]", "t:1: not a mapping; allowed: the fields of scenario, as \"field: value\""},
     {"seed: 1\n", "t:1: jobs: missing; it is required: what runs"},
-    {JOB "sede: 1\n", "t:2: sede: unknown field; did you mean seed?; allowed: name, description, "
-                      "trace, seed, fabric, networks, limits, oob, live, jobs, faults, mutate, "
-                      "expect, sweep"},
+    {JOB "sede: 1\n",
+     "t:2: sede: unknown field; did you mean seed?; allowed: name, description, "
+     "trace, seed, checks, fabric, networks, limits, oob, live, lnet, jobs, faults, "
+     "expect, sweep"},
     {JOB "seed: -1\n",
      "t:2: seed: \"-1\" is not allowed; allowed: a whole number, at most 9007199254740991"},
     {JOB "seed: [1]\n",
@@ -117,6 +118,7 @@ static const struct {
      "t:2: faults.0.orbs: \"993\" is not allowed; allowed: a whole number, at most 992"},
     {JOB "faults: [{at: aries.packet, do: drop, node: 3}]\n",
      "t:2: faults.0.node: unknown field; allowed: at, do, label, status, probability, count, skip, "
+     "only, "
      "from, "
      "until, source, target, "
      "between, kind"},
@@ -138,21 +140,22 @@ static const struct {
     {JOB "faults: [{at: cq, do: overrun, node: 1, label: fired}]\n",
      "t:2: faults.0.label: not a name; allowed: at most 60 letters, digits, - and _, starting with "
      "a letter; not `fired`"},
-    {"fabric: {topology: single-switch}\n" JOB "faults: [{at: node, do: crash, node: 1}]\n",
+    {"fabric: {topology: single-switch}\n" JOB "faults: [{at: node, do: hang, node: 1}]\n",
      "t:3: faults.0.at: concerns Aries NICs, which a switched network has not; allowed there: "
-     "net.packet, oob.message, oob.server, link, router"},
+     "net.packet, oob.message, oob.server, link, router, and node with do: crash"},
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
-     "barrier, raw_messages"},
+     "barrier, raw_messages, and the workloads of LNet (lnet_...)"},
     {JOB "expect: [{leger: balanced}]\n",
      "t:2: expect.0: none of the known expectations; did you mean ledger?; allowed: ledger, "
-     "metric, outcome, fault, job"},
+     "metric, outcome, fault, job, finding, findings"},
     {JOB "expect: [{ledger: fine}]\n",
      "t:2: expect.0.ledger: \"fine\" is not allowed; allowed: balanced, broken"},
     {JOB "expect: [{metric: a.latency.p50}]\n",
      "t:2: expect.0: says no limit; allowed: below, above, equals, within"},
     {JOB "expect: [{metric: b.latency.p50, below: 1us}]\n",
-     "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, pmi, "
+     "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, lnet, "
+     "pmi, "
      "engine "
      "(then a dot and the metric)"},
     {JOB "expect: [{metric: a.latency.p50, below: soon}]\n",
@@ -162,7 +165,6 @@ static const struct {
                                       "(all of them), a label, faults.0 and so on"},
     {JOB "expect: [{job: a, exit: 256}]\n",
      "t:2: expect.0.exit: not an exit code; allowed: 0 to 255, any, failed"},
-    {JOB "mutate: {every: 3}\n", "t:2: mutate.what: missing; it is required: the bug"},
     {JOB "sweep: {seed: 3}\n", "t:2: sweep.seed: not a list of values; allowed: [value, value]"},
     {JOB "sweep: {seed: [[3]]}\n",
      "t:2: sweep.seed: a value is not single; allowed: numbers and words"},
@@ -221,7 +223,6 @@ static void defaults(void **state)
     assert_int_equal(scenario->limits.stack, 65536);
     assert_int_equal(scenario->limits.no_progress, 100 * SIM_S);
     assert_int_equal(scenario->rank_count, 4);
-    assert_null(scenario->mutation.at);
     assert_int_equal(scenario_job(scenario, 0)->values[0].number, 10);
     scenario_free(scenario);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoint is closed when the write has completed. */
+#include "rdm.h"
+
+static int program(struct rank *rank)
+{
+    struct rdm rdm;
+
+    if (rdm_open(&rdm, rank) != 0)
+        return -1;
+    fi_write(rdm.ep, rdm.bytes, MEMORY / 2, NULL, rdm.to_right, rdm.right.address, rdm.right.key,
+             NULL);
+    if (rdm_wait(&rdm, 1) != 0)
+        return -1;
+    return rdm_close(&rdm);
+}
+RDM_PROGRAM(program)

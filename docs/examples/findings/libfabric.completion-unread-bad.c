@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Of a receive and a send, one completion is read. */
+#include "rdm.h"
+
+static int program(struct rank *rank)
+{
+    struct rdm rdm;
+
+    if (rdm_open(&rdm, rank) != 0)
+        return -1;
+    fi_recv(rdm.ep, rdm.bytes, 4096, NULL, FI_ADDR_UNSPEC, NULL);
+    fi_send(rdm.ep, rdm.bytes + 4096, 4096, NULL, rdm.to_right, NULL);
+    if (rdm_wait(&rdm, 1) != 0)
+        return -1;
+    rank_barrier(rank);
+    fi_cq_read(rdm.cq, NULL, 0); /* makes progress and reads nothing */
+    return rdm_close(&rdm);
+}
+RDM_PROGRAM(program)

@@ -145,13 +145,17 @@ static inline void bench_end(struct bench *bench)
         printf("\n]}\n");
 }
 
+/* Whether programs are watched for the mistakes of docs/findings.md. */
+static bool bench_checks;
+
 /*
  * For ./dev bench counts, which runs one case at two lengths under an instruction counter:
- * `PROGRAM --once CASE LENGTH` gives true, the case's name and its length.
+ * `PROGRAM --once CASE LENGTH [--checks]` gives true, the case's name and its length.
  */
 static inline bool bench_once(int argc, char **argv, const char **name, uint64_t *length)
 {
-    if (argc != 4 || strcmp(argv[1], "--once") != 0)
+    bench_checks = argc == 5 && strcmp(argv[4], "--checks") == 0;
+    if (argc != 4 + bench_checks || strcmp(argv[1], "--once") != 0)
         return false;
     *name = argv[2];
     *length = strtoull(argv[3], NULL, 10);

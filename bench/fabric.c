@@ -100,8 +100,9 @@ static void run(const char *preset, uint32_t nodes, uint32_t per_node,
     body = what;
     snprintf(text, sizeof(text),
              "fabric: {preset: %s}\n"
+             "checks: %s\n"
              "jobs: [{name: b, nodes: 0-%u, ranks_per_node: %u, workload: bench_body}]\n",
-             preset, nodes - 1, per_node);
+             preset, bench_checks ? "on" : "off", nodes - 1, per_node);
     run_text(text);
 }
 

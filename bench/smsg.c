@@ -2,8 +2,9 @@
 /*
  * Simulated 8-byte SMSG messages per wall second, through the whole path: uGNI front, NIC model,
  * network at F1, engine. Two ranks in ping-pong on one blade and one hop apart, and 64 ranks that
- * send to random peers. Reference: the actor mailboxes of a simulator without any NIC, 0.31 M
- * messages/s on such a machine (docs/internals/performance.md).
+ * send to random peers. For ./dev bench counts also PUTs by FMA and BTE. Reference: the actor
+ * mailboxes of a simulator without any NIC, 0.31 M messages/s on such a machine
+ * (docs/internals/performance.md).
  */
 #include <stdint.h>
 #include "bench.h"
@@ -14,6 +15,7 @@
 
 #define RANKS_MAX 64u
 #define CREDITS 16u
+#define BLOCK 65536u
 #define PEER_MESSAGES_PER_S 0.31e6
 
 struct rank {
@@ -23,8 +25,9 @@ struct rank {
     uint32_t address;
     gni_ep_handle_t eps[RANKS_MAX];
     gni_smsg_attr_t mailboxes[RANKS_MAX]; /* for each peer */
-    gni_mem_handle_t handle;
+    gni_mem_handle_t handle, blocks_handle;
     uint8_t *memory;
+    uint8_t *blocks; /* two of BLOCK bytes: what it PUTs, and where the other one does */
     struct sim_fiber *fiber;
     struct sim_random random;
     uint64_t received;
@@ -65,6 +68,11 @@ static void open_mailboxes(struct rank *rank)
     memset(rank->memory, 0, (size_t)size * ranks_count);
     expect(GNI_MemRegister(rank->nic, (uintptr_t)rank->memory, (uint64_t)size * ranks_count,
                            rank->rx, 0, UINT32_MAX, &rank->handle),
+           "GNI_MemRegister");
+    rank->blocks = aligned_alloc(4096, 2 * BLOCK);
+    memset(rank->blocks, 1, 2 * BLOCK);
+    expect(GNI_MemRegister(rank->nic, (uintptr_t)rank->blocks, 2 * BLOCK, NULL, 0, UINT32_MAX,
+                           &rank->blocks_handle),
            "GNI_MemRegister");
     attr.msg_buffer = rank->memory;
     attr.buff_size = size;
@@ -176,6 +184,51 @@ static void random_peers(struct rank *rank)
             collect_sends(rank);
 }
 
+/* Each rank PUTs so many bytes to the other one, and collects each PUT before the next. */
+static void puts_of(struct rank *rank, gni_post_type_t type, uint64_t bytes)
+{
+    struct rank *peer = &ranks[1 - rank->id];
+    gni_post_descriptor_t put = {
+        .type = type,
+        .cq_mode = GNI_CQMODE_GLOBAL_EVENT,
+        .dlvr_mode = GNI_DLVMODE_PERFORMANCE,
+        .local_addr = (uintptr_t)rank->blocks,
+        .local_mem_hndl = rank->blocks_handle,
+        .remote_addr = (uintptr_t)peer->blocks + BLOCK,
+        .remote_mem_hndl = peer->blocks_handle,
+        .length = bytes,
+    };
+    gni_post_descriptor_t *done;
+    gni_cq_entry_t event;
+    uint64_t i;
+
+    for (i = 0; i < messages; i++) {
+        if (type == GNI_POST_FMA_PUT)
+            expect(GNI_PostFma(rank->eps[peer->id], &put), "GNI_PostFma");
+        else
+            expect(GNI_PostRdma(rank->eps[peer->id], &put), "GNI_PostRdma");
+        while (GNI_CqGetEvent(rank->tx, &event) != GNI_RC_SUCCESS)
+            ;
+        expect(GNI_GetCompleted(rank->tx, event, &done), "GNI_GetCompleted");
+        rank->received++; /* as a message: run() compares the number */
+    }
+}
+
+static void fma_8(struct rank *rank)
+{
+    puts_of(rank, GNI_POST_FMA_PUT, 8);
+}
+
+static void bte_4k(struct rank *rank)
+{
+    puts_of(rank, GNI_POST_RDMA_PUT, 4096);
+}
+
+static void bte_64k(struct rank *rank)
+{
+    puts_of(rank, GNI_POST_RDMA_PUT, BLOCK);
+}
+
 static void (*body)(struct rank *rank);
 static double started;
 
@@ -223,6 +276,7 @@ static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t 
         exit(1);
     }
     fabric = aries_fabric_create(net, params, 1);
+    aries_fabric_check(fabric, bench_checks);
     aries_job_configure(fabric, 1, 10, 0x1230000);
     for (i = 0; i < count; i++) {
         struct aries_process *process =
@@ -241,7 +295,9 @@ static double run(const char *preset, uint32_t count, uint32_t stride, uint64_t 
     for (i = 0; i < count; i++) {
         received += ranks[i].received;
         free(ranks[i].memory);
+        free(ranks[i].blocks);
     }
+    aries_fabric_abandon_events(fabric);
     if (received < (uint64_t)count * each || !sim_ledger_balance()) {
         fprintf(stderr, "messages were lost\n");
         exit(1);
@@ -265,7 +321,7 @@ static int by_size(const void *a, const void *b)
 #define RUNS 5
 
 static const struct measured {
-    const char *name, *title, *preset;
+    const char *name, *title, *preset; /* title NULL: only for ./dev bench counts */
     uint32_t ranks, stride;
     uint64_t messages; /* of each rank */
     void (*body)(struct rank *);
@@ -273,6 +329,9 @@ static const struct measured {
     {"pingpong", "ping-pong, 2 ranks of a blade", "blade", 2, 1, 500000, ping_pong},
     {"pingpong-hop", "ping-pong, 2 ranks one hop apart", "chassis", 2, 4, 500000, ping_pong},
     {"random", "random traffic, 64 ranks", "chassis", 64, 1, 20000, random_peers},
+    {"fma-8", NULL, "blade", 2, 1, 0, fma_8},
+    {"bte-4k", NULL, "blade", 2, 1, 0, bte_4k},
+    {"bte-64k", NULL, "blade", 2, 1, 0, bte_64k},
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -320,7 +379,8 @@ int main(int argc, char **argv)
     bench_begin(&bench, "smsg", argc, argv);
     bench_calibrate(&bench);
     for (i = 0; i < CASES; i++)
-        rows(&bench, &cases[i]);
+        if (cases[i].title != NULL)
+            rows(&bench, &cases[i]);
     bench_calibrate(&bench);
     bench_end(&bench);
     return 0;

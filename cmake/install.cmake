@@ -35,6 +35,13 @@ if(TARGET jacquard-fabricd)
   install(TARGETS jacquard-fabricd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# LNet over TCP: the headers have the names of the kernel's, so they lie in a folder of their own.
+if(TARGET lnet)
+  install(DIRECTORY sim/lnet/include/ DESTINATION ${jacquard_headers}/lnet FILES_MATCHING PATTERN *.h PATTERN node.h EXCLUDE)
+  install(TARGETS lnet lnet_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS jacquard-lnet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
 # The libraries that accompany libugni on a Cray system.
 if(TARGET jacquard_cray)
   install(DIRECTORY sim/cray/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h PATTERN cray EXCLUDE)
@@ -51,7 +58,7 @@ file(RELATIVE_PATH jacquard_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" jacquard_pc_to_prefix "${jacquard_pc_to_prefix}")
 # The libraries that programs linked to libugni.a need.
 set(jacquard_ugni_private "-lprotobuf-c -lglib-2.0 -lm")
-foreach(module IN ITEMS cray-ugni cray-gni-headers jacquard)
+foreach(module IN ITEMS cray-ugni cray-gni-headers jacquard lnet)
   configure_file(cmake/${module}.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

@@ -24,14 +24,18 @@ endif()
 
 # Optimised builds with GCC: hot code calls across files and folders, so sim-run and the benchmarks use link-time
 # optimisation (20 % faster). Tests link the same objects without it, which takes less time.
+# -DLTO=OFF links them without it, too: for quick cycles of work, in seconds instead of a minute.
+option(LTO "link sim-run and the benchmarks with link-time optimisation (GCC, optimised builds)" ON)
 set(jacquard_lto OFF)
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT SANITIZE AND NOT COVERAGE)
   set(jacquard_lto ON)
 endif()
 function(jacquard_whole_program target)
-  if(jacquard_lto)
+  if(jacquard_lto AND LTO)
     target_compile_options(${target} PRIVATE -flto=auto)
     target_link_options(${target} PRIVATE -flto=auto)
+  else()
+    jacquard_no_whole_program(${target})
   endif()
 endfunction()
 function(jacquard_no_whole_program target)

@@ -2,7 +2,8 @@
 """Measures the cost of a message in figures that do not depend on the load of the machine: instructions, cache lines that miss a
 first-level cache of 48 KiB and a second-level cache of 1 MiB (simulated by Valgrind's Cachegrind), events and switches of the
 engine. Each figure is the difference of two runs of different length, divided by the difference of their messages, so that
-setting up and connecting do not count. Run by `./dev bench counts`."""
+setting up and connecting do not count. Run by `./dev bench counts`. With --checks, it counts the instructions of each case
+without and with the checks of docs/findings.md."""
 
 import argparse
 import json
@@ -19,6 +20,9 @@ import jacquard
 CASES = {
     "smsg-pingpong": ("bench-smsg", "pingpong", 2000, 6000),
     "smsg-random": ("bench-smsg", "random", 200, 600),
+    "fma-8": ("bench-smsg", "fma-8", 2000, 6000),
+    "bte-4k": ("bench-smsg", "bte-4k", 1000, 3000),
+    "bte-64k": ("bench-smsg", "bte-64k", 200, 600),
     "provider-pingpong": ("bench-fabric", "pingpong", 1000, 3000),
     "provider-random": ("bench-fabric", "random", 100, 300),
 }
@@ -26,13 +30,13 @@ FIGURES = ("instructions", "lines_not_in_48KiB", "lines_not_in_1MiB", "events", 
 CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=1048576,16,64")
 
 
-def counted(program, argument, length):
+def counted(program, argument, length, *options):
     """One run: the figures of the whole run, and its messages."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "cachegrind.out"
         # -R: fixed addresses, because they determine which lines share a set of the caches.
         command = ["setarch", "-R", "valgrind", "--tool=cachegrind", *CACHES, f"--cachegrind-out-file={out}",
-                   jacquard.build_directory() / "bin" / program, "--once", argument, str(length)]
+                   jacquard.build_directory() / "bin" / program, "--once", argument, str(length), *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{program} --once {argument} {length}: exit code {done.returncode}\n{done.stderr[-2000:]}")
@@ -56,9 +60,20 @@ def per_message(short, long):
     return {name: (long[1][name] - short[1][name]) / messages for name in FIGURES}
 
 
+def print_checks(pool, names):
+    """The instructions of one message without and with the checks of docs/findings.md."""
+    runs = {name: [[pool.submit(counted, *CASES[name][:2], length, *options) for length in CASES[name][2:]]
+                   for options in ((), ("--checks",))] for name in names}
+    print(f"{'instructions of one message':30}{'checks off':>15}{'checks on':>15}{'more':>10}")
+    for name, pairs in runs.items():
+        off, on = (per_message(*(run.result() for run in pair))["instructions"] for pair in pairs)
+        print(f"{name:30}{off:>15,.0f}{on:>15,.0f}{100 * (on - off) / off:>9,.1f}%")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object: case, figure, value of one message")
+    parser.add_argument("--checks", action="store_true", help="instructions without and with the checks of programs")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join(CASES)}")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.cases if name not in CASES]
@@ -66,6 +81,9 @@ def main():
         parser.error(f"no such case: {unknown[0]}; there are {', '.join(CASES)}")
     names = arguments.cases or list(CASES)
     with ThreadPoolExecutor(max_workers=2) as pool:
+        if arguments.checks:
+            print_checks(pool, names)
+            return 0
         runs = {name: [pool.submit(counted, *CASES[name][:2], length) for length in CASES[name][2:]] for name in names}
         found = {name: per_message(*(run.result() for run in runs[name])) for name in names}
     if arguments.json:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Checks determinism across builds: for every scenario, the digest and the results of each other build (and of
-the reference without address-space randomisation) are those of the reference build, and the digest is the one that
+the reference in other surroundings: addresses, heap, CPU, environment, folder) are those of the reference build, and the digest is the one that
 tests/digests.csv records. A change that is meant to alter what a scenario does records the new digests with `--record`,
 so that the change shows in the commit. Run by `./dev determinism`."""
 
@@ -43,11 +43,11 @@ def record(digests):
 
 
 def variants(arguments):
-    yield "again", arguments.reference, True
-    yield "no ASLR", arguments.reference, False
+    for name, how in jacquard.runner.SURROUNDINGS.items():
+        yield name, {"program": arguments.reference, **how}
     for text in arguments.other:
         name, _, program = text.partition("=")
-        yield name, program, True
+        yield name, {"program": program}
 
 
 def main():
@@ -58,6 +58,9 @@ def main():
                         help="write the digests of the reference to tests/digests.csv instead of comparing with it")
     parser.add_argument("scenarios", nargs="*", type=Path, help="default: all of scenarios/")
     arguments = parser.parse_args()
+    arguments.reference = Path(arguments.reference).resolve()  # it runs in other folders, too
+    arguments.other = [f"{name}={Path(program).resolve()}" for name, _, program in
+                       (text.partition("=") for text in arguments.other)]
     scenarios = arguments.scenarios or sorted((jacquard.ROOT / "scenarios").rglob("*.yaml"))
     expected = recorded()
     digests = {}
@@ -68,8 +71,7 @@ def main():
         for scenario in scenarios:
             scenario = scenario.resolve()
             runs = [("reference", pool.submit(jacquard.run, scenario, program=arguments.reference))]
-            runs += [(name, pool.submit(jacquard.run, scenario, program=program, randomise=randomise))
-                     for name, program, randomise in variants(arguments)]
+            runs += [(name, pool.submit(jacquard.run, scenario, **how)) for name, how in variants(arguments)]
             work.append((scenario, runs))
         for scenario, ((_, reference), *others) in work:
             reference = reference.result()
@@ -88,7 +90,7 @@ def main():
             failed += bool(different)
     if arguments.record:
         record(digests if not arguments.scenarios else expected | digests)
-    names = ", ".join(name for name, _, _ in variants(arguments))
+    names = ", ".join(name for name, _ in variants(arguments))
     print(f"{len(scenarios)} scenarios, {failed} differ ({names})")
     return 1 if failed or not scenarios else 0
 

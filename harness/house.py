@@ -25,7 +25,7 @@ LINES_MAX = 600
 ENGINE = ["sim/engine"]
 NET = ["sim/net", *ENGINE]
 NIC = ["sim/aries", *NET]
-SCENARIO = ["sim/aries", "sim/cray", "workloads", *NET]
+SCENARIO = ["sim/aries", "sim/lnet", "sim/cray", "workloads", *NET]
 CLUSTER = ["sim/run/scenario", *SCENARIO]
 ARROWS = {
     "sim/engine": [],
@@ -37,9 +37,10 @@ ARROWS = {
     "sim/aries/api": ["sim/aries/nic", *NIC],
     "sim/aries/sim": ["sim/aries/nic", *NIC],
     "sim/aries/live": ["sim/aries/nic", "sim/aries/api", "sim/shm", *NIC],
+    "sim/lnet": NIC,  # drivers on the networks and on the NIC
     "sim/cray": [],
     "sim/top": ["sim/aries", "sim/shm"],
-    "sim/run": ["sim/run/scenario", "sim/run/cluster", "sim/run/verdict", "sim/run/report", "sim/run/live"],
+    "sim/run": ["sim/lnet", "sim/run/scenario", "sim/run/cluster", "sim/run/verdict", "sim/run/report", "sim/run/campaign", "sim/run/live"],
     "sim/run/scenario": SCENARIO,
     "sim/run/cluster": [*CLUSTER, "stack/port", "stack/pmi2", "stack/gni_prov"],
     "sim/run/pmi": ["sim/run/cluster", *CLUSTER, "stack/port", "stack/pmi2"],
@@ -47,14 +48,16 @@ ARROWS = {
     "sim/run/programs": ["sim/run/foreign", *CLUSTER],
     "sim/run/verdict": ["sim/run/cluster", *CLUSTER],
     "sim/run/report": ["sim/run/verdict", "sim/run/cluster", *CLUSTER],
+    "sim/run/campaign": ["sim/run/report", "sim/run/verdict", "sim/run/cluster", *CLUSTER],
     "sim/run/live": ["sim/run/verdict", "sim/run/cluster", "sim/shm", *CLUSTER],
-    "stack/port": [],
+    "stack/port": ["sim/cray"],  # the header of kdreg
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
-    "workloads": ["sim/aries", "stack/pmi2", "stack/gni_prov", "sim/cray"],
+    "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
+    "workloads": ["sim/aries", "sim/lnet", "stack/lst", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }
 # Headers of the emulated systems, which code for real hardware includes, too.
-API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h"}
+API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
 RUN_FOLDERS = {
@@ -67,6 +70,7 @@ RUN_FOLDERS = {
     "programs": ("program_",),
     "verdict": ("verdict_",),
     "report": ("report_",),
+    "campaign": ("campaign_",),
     "live": ("live_fabric_",),
 }
 PREFIXES = {
@@ -74,6 +78,8 @@ PREFIXES = {
     # sim_…: live/wait.c implements what the engine's wall-clock half waits by
     "sim/aries": ("aries_", "GNI_", "gni_", "sim_wait_until", "sim_wall_poll"),
     "sim/net": ("net_",),
+    # libcfs_, cfs_: of Lustre's headers
+    "sim/lnet": ("lnet_", "LNet", "libcfs_", "cfs_"),
     "sim/shm": ("shm_",),
     # The libraries of a Cray system have the names of their own headers.
     "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
@@ -85,6 +91,7 @@ PREFIXES = {
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
+    "stack/lst": ("lst_",),
     "workloads": ("wl_", "rank_"),
     "bench": ("bench_",),
 }
@@ -175,7 +182,7 @@ def arrows(names):
                 problems.append(f"{name}:{line}: {header}: {here} may not use {there} (harness/house.py, ARROWS)")
             elif library(target) != library(name) and "/include/" not in target and target not in SHARED_HEADERS:
                 problems.append(f"{name}:{line}: {header}: {library(target)} keeps this header to itself")
-            elif here.startswith(("stack/", "workloads")) and there.startswith("sim/aries") and header not in API_HEADERS:
+            elif here.startswith(("stack/", "workloads")) and there.startswith(("sim/aries", "sim/cray")) and header not in API_HEADERS:
                 problems.append(f"{name}:{line}: {header}: what is built for hardware never knows the simulator")
     return found, problems
 
@@ -349,6 +356,22 @@ def record_terms(found):
     (LISTS / "terms_left.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+# Functions of libm whose results are not the same with every version and CPU.
+INEXACT = re.compile(r"(?<![\w.>])(?:log|log2|log10|log1p|exp|exp2|exp10|expm1|pow|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|"
+                     r"cbrt|hypot|lgamma|tgamma|erf|erfc|j0|j1|fma)[fl]?\(")
+
+
+def inexact(names):
+    """Calls of libm in the model and in what ranks execute. sim/engine/real.c has functions with one result."""
+    for name in names:
+        if not name.startswith(("sim/", "workloads/")) or not name.endswith((".c", ".h")):
+            continue
+        text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: "\n" * comment.group().count("\n"), read(name), flags=re.S)
+        for number, line in enumerate(text.split("\n"), 1):
+            for call in INEXACT.findall(line):
+                yield f"{name}:{number}: {call}...) differs between CPUs and versions of libm; use engine/real.h"
+
+
 def main():
     if sys.argv[1:] == ["--record-terms"]:
         record_terms(terms(tracked(), Terms(read_csv(LISTS / "terms.csv"))))
@@ -362,6 +385,7 @@ def main():
     problems += circles(found)
     problems += foreign_sources(build) + symbols(build)
     problems += lengths(names, {row["file"] for row in read_csv(LISTS / "long_files.csv")})
+    problems += inexact(names)
     problems += paths(names, {row["path"] for row in read_csv(LISTS / "other_files.csv")})
     problems += terms_left(terms(names, Terms(read_csv(LISTS / "terms.csv"))),
                            {row["folder"]: int(row["count"]) for row in read_csv(LISTS / "terms_left.csv")})

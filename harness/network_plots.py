@@ -153,6 +153,7 @@ def throughput(figure):
 COMPARED = {"adaptive0": "ADAPTIVE_0", "adaptive3": "ADAPTIVE_3", "min_hash": "MIN_HASH", "in_order": "IN_ORDER"}
 SEEDS = range(1, 6)
 WINDOW, SHORT_WINDOWS = 8, (1, 2)
+WARMUP, DURATION = "200us", {"incast": "300us"}
 TOLERANCE = 0.15
 
 
@@ -162,7 +163,7 @@ def mean_throughput(pattern, routing, level, seed, window=WINDOW):
     settings = {"jobs.t.args.load": 0} if pattern == "uniform" else {}
     return run(names.get(pattern, f"traffic_{pattern}.yaml"), {
         **settings, "seed": seed, "fabric.fidelity": level, "jobs.t.args.routing": routing, "jobs.t.args.window": window,
-        "jobs.t.args.duration": "100us", "jobs.t.args.warmup": "100us"}).metrics["t.total_bandwidth"]["mean"] / 1e9
+        "jobs.t.args.duration": DURATION.get(pattern, "100us"), "jobs.t.args.warmup": WARMUP}).metrics["t.total_bandwidth"]["mean"] / 1e9
 
 
 def compared(cases, seeds):

@@ -4,11 +4,12 @@
     /usr/bin/python3 harness/validation.py            all rows
     /usr/bin/python3 harness/validation.py V10 V20    these rows
     /usr/bin/python3 harness/validation.py --json
+    /usr/bin/python3 harness/validation.py --congestion [H007 ...]   the rows of harness/congestion.py only
     /usr/bin/python3 harness/validation.py --docs     writes the table and the pictures of docs/validation.md anew
 
 tests/validation/aries_validation.csv holds a row for each published value: its source and tolerance, the scenario that
 measures the same, and how its metrics give the value. docs/validation.md documents the settings. Exit code 1 when a judged row
-is outside its tolerance or its scenario does not hold.
+is outside its tolerance or its scenario does not hold, or when too few rows of congestion are inside theirs.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import congestion
 import jacquard
 
 TABLE = jacquard.ROOT / "tests" / "validation" / "aries_validation.csv"
@@ -180,21 +182,31 @@ def cells(row):
             deviation, tolerance, row.verdict]
 
 
+def mean_deviation(wanted):
+    """Of all rows that are judged by their deviation, in percent."""
+    deviations = [abs(row.deviation) for row in wanted if row.judged and row.use != "bound" and row.deviation is not None]
+    return sum(deviations) / len(deviations) if deviations else 0.0
+
+
 def summary(wanted):
     verdicts = [row.verdict for row in wanted]
     return (f"{verdicts.count('passed')} passed, {verdicts.count('FAILED')} failed, "
             f"{verdicts.count('reported')} reported only")
 
 
-def print_table(wanted):
-    heads = ["id", "metric", "layer", "size", "published", "simulated", "unit", "dev %", "tol %", "verdict"]
-    lines = [heads] + [cells(row) for row in wanted]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    right = {3, 4, 5, 7, 8}
+def print_columns(lines, right):
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
         padded = [cell.rjust(width) if column in right else cell.ljust(width)
                   for column, (cell, width) in enumerate(zip(line, widths))]
         print("  ".join(padded).rstrip())
+
+
+HEADS = ["id", "metric", "layer", "size", "published", "simulated", "unit", "dev %", "tol %", "verdict"]
+
+
+def print_table(wanted):
+    print_columns([HEADS] + [cells(row) for row in wanted], {3, 4, 5, 7, 8})
     notes = [f"{row.id} reported only: {row.note}" for row in wanted if not row.judged]
     for text in ["\n".join(notes), *dict.fromkeys(row.problem for row in wanted)]:
         if text:
@@ -206,21 +218,21 @@ BEGIN, END = "<!-- table: harness/validation.py --docs -->", "<!-- end of table 
 
 def page_table(wanted):
     """The table as Markdown, between the two comments that mark it."""
-    heads = ["id", "metric", "layer", "size", "published", "simulated", "unit", "dev %", "tol %", "verdict"]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|---|---:|---:|---:|---|---:|---:|---|"]
+    lines = ["| " + " | ".join(HEADS) + " |", "|---|---|---|---:|---:|---:|---|---:|---:|---|"]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in wanted]
-    return "\n".join([BEGIN, "", *lines, "", f"{summary(wanted)}.", "", END])
+    return "\n".join([BEGIN, "", *lines, "", f"{summary(wanted)}. Mean |deviation| of the judged rows: {mean_deviation(wanted):.1f} %.", "", END])
 
 
 def with_table(page, wanted):
     before, rest = page.split(BEGIN)
-    return before + page_table(wanted) + rest.split(END)[1]
+    return before + page_table(wanted) + rest.split(END, 1)[1]
 
 
-def write_docs(wanted):
+def write_docs(wanted, crowded):
     import validation_plots  # matplotlib is needed for pictures only
 
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), wanted), encoding="utf-8")
+    page = congestion.with_table(with_table(PAGE.read_text(encoding="utf-8"), wanted), crowded, number)
+    PAGE.write_text(page, encoding="utf-8")
     for path in [PAGE, *validation_plots.draw(wanted, PICTURES)]:
         print(path.relative_to(jacquard.ROOT))
 
@@ -233,32 +245,54 @@ def as_json(wanted):
             "failed": verdicts.count("FAILED"), "reported": verdicts.count("reported"), "summary": summary(wanted)}
 
 
+def run_congestion(names=()):
+    wanted = [row for row in congestion.rows() if not names or row.id in names]
+    return congestion.simulate(wanted, flat, evaluate)
+
+
+def print_congestion(wanted):
+    print_columns([congestion.HEADS] + [congestion.cells(row, number) for row in wanted], {4, 5, 7})
+    for text in dict.fromkeys(row.problem for row in wanted):
+        if text:
+            print(f"\n{text}")
+    print(f"\n{congestion.summary(wanted)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ID", help="rows such as V10; all when none is given")
-    parser.add_argument("--json", action="store_true", help="one object instead of the table")
+    parser.add_argument("--json", action="store_true", help="one object instead of the table; without the rows of congestion")
+    parser.add_argument("--congestion", action="store_true", help="only the rows of congestion, or those that are named")
     parser.add_argument("--docs", action="store_true", help="all rows into docs/validation.md, and its pictures")
     arguments = parser.parse_args()
     if arguments.docs and arguments.rows:
         parser.error("--docs takes no rows")
 
-    wanted = rows()
-    unknown = set(arguments.rows) - {row.id for row in wanted}
+    known = congestion.rows() if arguments.congestion else rows()
+    unknown = set(arguments.rows) - {row.id for row in known}
     if unknown:
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
-    if arguments.rows:
-        wanted = [row for row in wanted if row.id in arguments.rows]
     if not jacquard.sim_run().exists():
         sys.exit(f"{jacquard.sim_run()} is not there: ./dev build")
-    simulate(wanted)
+    if arguments.congestion:
+        crowded = run_congestion(arguments.rows)
+        print_congestion(crowded)
+        return 0 if arguments.rows or congestion.holds(crowded) else 1
+
+    wanted = simulate([row for row in known if not arguments.rows or row.id in arguments.rows])
+    crowded = [] if arguments.rows or arguments.json else run_congestion()
     if arguments.docs:
-        write_docs(wanted)
+        write_docs(wanted, crowded)
     elif arguments.json:
         print(json.dumps(as_json(wanted), indent=1))
     else:
         print_table(wanted)
-        print(f"\n{summary(wanted)}")
-    return 1 if any(row.verdict == "FAILED" for row in wanted) else 0
+        if crowded:
+            print()
+            print_congestion(crowded)
+        print(f"\nmean |deviation| of the judged rows: {mean_deviation(wanted):.1f} %\n{summary(wanted)}")
+    failed = any(row.verdict == "FAILED" for row in wanted) or (crowded and not congestion.holds(crowded))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

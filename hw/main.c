@@ -117,7 +117,7 @@ static void print_metric(const struct metric *metric, const char *before)
 {
     static const char *const units[] = {"ps", "B/s", "1/s", "count"};
 
-    if (metric->kind == METRIC_COUNTER) {
+    if (metric->kind == HW_METRIC_COUNTER) {
         printf("%s    \"%s\": {\"type\": \"counter\", \"value\": %llu}", before, metric->name,
                (unsigned long long)metric->sum);
         return;

@@ -186,6 +186,13 @@ uint64_t rank_stamp(void)
     return rank_now();
 }
 
+bool rank_delivered_bytes(const struct rank *rank, uint64_t *bytes)
+{
+    (void)rank;
+    *bytes = 0;
+    return false;
+}
+
 void rank_compute(uint64_t ps)
 {
     uint64_t end = rank_now() + ps;
@@ -315,7 +322,7 @@ int rank_poll(struct rank *rank, struct pollfd *fds, uint32_t count, uint64_t ps
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static struct metric *find_metric(struct rank *rank, const char *name, enum metric_kind kind)
+static struct metric *find_metric(struct rank *rank, const char *name, enum hw_metric_kind kind)
 {
     static struct metric lost; /* of a metric too many: reported, but not counted */
     size_t i;
@@ -343,22 +350,22 @@ static uint64_t per_second(uint64_t amount, uint64_t ps)
 
 void rank_record_latency(struct rank *rank, const char *metric, uint64_t ps)
 {
-    hw_metric_add(find_metric(rank, metric, METRIC_LATENCY), ps);
+    hw_metric_add(find_metric(rank, metric, HW_METRIC_LATENCY), ps);
 }
 
 void rank_record_bandwidth(struct rank *rank, const char *metric, uint64_t bytes, uint64_t ps)
 {
-    hw_metric_add(find_metric(rank, metric, METRIC_BANDWIDTH), per_second(bytes, ps));
+    hw_metric_add(find_metric(rank, metric, HW_METRIC_BANDWIDTH), per_second(bytes, ps));
 }
 
 void rank_record_rate(struct rank *rank, const char *metric, uint64_t operations, uint64_t ps)
 {
-    hw_metric_add(find_metric(rank, metric, METRIC_RATE), per_second(operations, ps));
+    hw_metric_add(find_metric(rank, metric, HW_METRIC_RATE), per_second(operations, ps));
 }
 
 void rank_count(struct rank *rank, const char *metric, uint64_t add)
 {
-    hw_metric_add(find_metric(rank, metric, METRIC_COUNTER), add);
+    hw_metric_add(find_metric(rank, metric, HW_METRIC_COUNTER), add);
 }
 
 void rank_progress(struct rank *rank)

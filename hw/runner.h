@@ -27,12 +27,12 @@ bool hw_argument_parse(const struct workload_arg *arg, const char *text, struct 
 
 /* ---- metrics (metrics.c) --------------------------------------------------------------------- */
 
-enum metric_kind { METRIC_LATENCY, METRIC_BANDWIDTH, METRIC_RATE, METRIC_COUNTER };
+enum hw_metric_kind { HW_METRIC_LATENCY, HW_METRIC_BANDWIDTH, HW_METRIC_RATE, HW_METRIC_COUNTER };
 
 /* Without pointers, so that ranks can send it. */
 struct metric {
     char name[NAME_BYTES]; /* "": none */
-    enum metric_kind kind;
+    enum hw_metric_kind kind;
     uint64_t count, sum, least, most;
     uint64_t buckets[BUCKETS];
 };

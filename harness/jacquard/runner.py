@@ -80,9 +80,9 @@ class Result:
         return "\n".join(lines)
 
 
-def run(scenario, seed=None, set=None, randomise=True, program=None, options=(), timeout=600):
+def run(scenario, seed=None, set=None, randomise=True, program=None, options=(), timeout=600, environment=None, cwd=ROOT):
     """Runs one scenario. `set`: {"a.b": value}, as --set; `randomise`: False switches address-space randomisation off;
-    `program`: another sim-run than the build's."""
+    `program`: another sim-run than the build's; `environment`: variables to add; `cwd`: the working directory."""
     command = [] if randomise else ["setarch", "-R"]
     command += [str(program or sim_run()), str(scenario), "--json"]
     if seed is not None:
@@ -90,11 +90,31 @@ def run(scenario, seed=None, set=None, randomise=True, program=None, options=(),
     for name, value in (set or {}).items():
         command += ["--set", f"{name}={value}"]
     command += options
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(command, cwd=cwd, env=dict(os.environ, **(environment or {})), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
     data = {}
     if done.stdout.lstrip().startswith("{"):
         data = json.loads(done.stdout)
     return Result(command, done.returncode, done.stdout, done.stderr, data)
+
+
+# What the results must not depend on: how run() is called differently.
+SURROUNDINGS = {
+    "again": {},
+    "no ASLR": {"randomise": False},
+    # Every block from mmap(2), and free memory that is not zero.
+    "another heap": {"environment": {"MALLOC_MMAP_THRESHOLD_": "1024", "MALLOC_TOP_PAD_": "999424", "MALLOC_ARENA_MAX": "1",
+                                     "MALLOC_PERTURB_": "165"}},
+    # An old CPU, as the C library sees it.
+    "no AVX2": {"environment": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-AVX512F,-FMA,-FMA_Usable,-ERMS,-BMI2"}},
+    "large environment": {"environment": {"JACQUARD_NOTHING": "x" * 100_003}},
+    "another folder": {"cwd": "/"},
+}
+
+
+def elsewhere():
+    """All of SURROUNDINGS at once."""
+    environment = {name: value for how in SURROUNDINGS.values() for name, value in how.get("environment", {}).items()}
+    return {"randomise": False, "environment": environment, "cwd": "/"}
 
 
 def of_the_run(data):

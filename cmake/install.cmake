@@ -39,7 +39,7 @@ endif()
 if(TARGET lnet)
   install(DIRECTORY sim/lnet/include/ DESTINATION ${jacquard_headers}/lnet FILES_MATCHING PATTERN *.h PATTERN node.h EXCLUDE)
   install(TARGETS lnet lnet_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS jacquard-lnet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS jacquard-lnet jacquard-lst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 # The libraries that accompany libugni on a Cray system.

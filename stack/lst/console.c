@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The console: sessions, groups, batches, statistics. */
+/* The console: sessions, batches, statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,41 +66,9 @@ struct lst_console *lst_session_new(struct lst_node *node, const char *name, uin
     return console;
 }
 
-/* All nodes of all groups, each once. */
-static struct lst_group *all_nodes(struct lst_console *console)
-{
-    struct lst_group *all = calloc(1, sizeof(*all)), *group;
-    uint32_t i, j;
-
-    if (all == NULL)
-        return NULL;
-    list_for_each_entry (group, &console->groups, on_console)
-        for (i = 0; i < group->count; i++) {
-            struct lnet_process_id *ids;
-
-            for (j = 0; j < all->count; j++)
-                if (all->ids[j].nid == group->ids[i].nid && all->ids[j].pid == group->ids[i].pid)
-                    break;
-            if (j < all->count)
-                continue;
-            ids = realloc(all->ids, (all->count + 1) * sizeof(*ids));
-            if (ids == NULL)
-                break;
-            all->ids = ids;
-            all->ids[all->count++] = group->ids[i];
-        }
-    return all;
-}
-
-static void group_free(struct lst_group *group)
-{
-    free(group->ids);
-    free(group);
-}
-
 int lst_session_end(struct lst_console *console)
 {
-    struct lst_group *all = all_nodes(console);
+    struct lst_group *all = lst_console_all_nodes(console);
     int rc = -ENOMEM;
     uint32_t i;
 
@@ -113,13 +81,13 @@ int lst_session_end(struct lst_console *console)
             rc = lst_console_ask(console, rpcs, all->count, LST_TYPE_REMOVE_SESSION,
                                  LST_SERVICE_REMOVE_SESSION);
         free(rpcs);
-        group_free(all);
+        lst_console_group_free(all);
     }
     while (!list_empty(&console->groups)) {
         struct lst_group *group = list_first_entry(&console->groups, struct lst_group, on_console);
 
         list_del(&group->on_console);
-        group_free(group);
+        lst_console_group_free(group);
     }
     while (!list_empty(&console->batches)) {
         struct lst_console_batch *batch =
@@ -129,64 +97,6 @@ int lst_session_end(struct lst_console *console)
         free(batch);
     }
     free(console);
-    return rc;
-}
-
-/* ---- groups ---------------------------------------------------------------------------------- */
-
-struct lst_group *lst_console_group(struct lst_console *console, const char *name)
-{
-    struct lst_group *group;
-
-    list_for_each_entry (group, &console->groups, on_console)
-        if (strcmp(group->name, name) == 0)
-            return group;
-    return NULL;
-}
-
-static struct lst_group *group_get(struct lst_console *console, const char *name)
-{
-    struct lst_group *group = lst_console_group(console, name);
-
-    if (group != NULL)
-        return group;
-    group = calloc(1, sizeof(*group));
-    if (group == NULL)
-        return NULL;
-    memcpy(group->name, name, strlen(name) + 1);
-    list_add_tail(&group->on_console, &console->groups);
-    return group;
-}
-
-int lst_group_add(struct lst_console *console, const char *name, const struct lnet_process_id *ids,
-                  uint32_t count)
-{
-    struct lst_group *group, wanted = {.ids = (struct lnet_process_id *)ids, .count = count};
-    struct lnet_process_id *grown;
-    struct lst_rpc *rpcs;
-    uint32_t i;
-    int rc;
-
-    if (strlen(name) >= LST_NAME_BYTES)
-        return -ENAMETOOLONG;
-    group = group_get(console, name);
-    rpcs = lst_console_rpcs(&wanted);
-    grown = group != NULL ? realloc(group->ids, (group->count + count) * sizeof(*grown)) : NULL;
-    if (rpcs == NULL || grown == NULL) {
-        free(rpcs);
-        return -ENOMEM;
-    }
-    group->ids = grown;
-    for (i = 0; i < count; i++) {
-        rpcs[i].request.make_session.session = console->id;
-        rpcs[i].request.make_session.force = console->force;
-        memcpy(rpcs[i].request.make_session.name, console->name, LST_NAME_BYTES);
-    }
-    rc = lst_console_ask(console, rpcs, count, LST_TYPE_MAKE_SESSION, LST_SERVICE_MAKE_SESSION);
-    for (i = 0; i < count; i++)
-        if (rpcs[i].status == 0)
-            group->ids[group->count++] = ids[i];
-    free(rpcs);
     return rc;
 }
 
@@ -228,11 +138,11 @@ static int batch_operation(struct lst_console *console, const char *name, uint32
 
     if (batch == NULL)
         return -ENOENT;
-    all = all_nodes(console);
+    all = lst_console_all_nodes(console);
     rpcs = all != NULL ? lst_console_rpcs(all) : NULL;
     if (rpcs == NULL) {
         if (all != NULL)
-            group_free(all);
+            lst_console_group_free(all);
         return -ENOMEM;
     }
     for (i = 0; i < all->count; i++) {
@@ -244,8 +154,27 @@ static int batch_operation(struct lst_console *console, const char *name, uint32
     for (i = 0; i < all->count; i++)
         active += rpcs[i].status == 0 ? (int)rpcs[i].reply.answer.value : 0;
     free(rpcs);
-    group_free(all);
+    lst_console_group_free(all);
     return rc != 0 ? rc : active;
+}
+
+int lst_batch_add(struct lst_console *console, const char *name)
+{
+    if (strlen(name) >= LST_NAME_BYTES)
+        return -ENAMETOOLONG;
+    if (find_batch(console, name) != NULL)
+        return -EEXIST;
+    return lst_console_batch(console, name) != NULL ? 0 : -ENOMEM;
+}
+
+const char *lst_batch_name(struct lst_console *console, uint32_t index)
+{
+    struct lst_console_batch *batch;
+
+    list_for_each_entry (batch, &console->batches, on_console)
+        if (index-- == 0)
+            return batch->name;
+    return NULL;
 }
 
 int lst_batch_run(struct lst_console *console, const char *batch)

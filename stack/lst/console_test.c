@@ -123,6 +123,8 @@ int lst_test_add(struct lst_console *console, const char *name, const struct lst
     batch = lst_console_batch(console, name);
     if (batch == NULL)
         return -ENOMEM;
+    from->tests++;
+    to->tests++;
     rc = prepare_targets(console, batch, test, to, from->count);
     return rc != 0 ? rc : start_sources(console, batch, test, from, to);
 }

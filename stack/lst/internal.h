@@ -9,7 +9,7 @@
  *   session.c  the framework services: sessions, batches, statistics
  *   units.c    batches at work: streams of RPCs
  *   brw.c      bulk data and its check
- *   console.c, console_test.c   the console
+ *   console.c, console_group.c, console_test.c   the console
  *
  * The worker thread executes everything but the console's calls. LNet's callback only puts a slot
  * into a list that is empty of locks, and raises the worker's semaphore; it may run on any thread,

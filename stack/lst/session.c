@@ -93,6 +93,8 @@ void lst_session_remove(struct lst_node *node)
             if (rpc->service >= LST_FRAMEWORK_SERVICES)
                 lst_rpc_abort(rpc, -ECANCELED);
     node->session.exists = false;
+    node->session.id = (struct lst_session_id){0};
+    memset(node->session.name, 0, LST_NAME_BYTES);
 }
 
 void lst_session_expire(struct lst_node *node, uint64_t now_ns)

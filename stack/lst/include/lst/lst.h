@@ -48,9 +48,42 @@ struct lst_console *lst_session_new(struct lst_node *node, const char *name, uin
 int lst_session_end(struct lst_console *console);
 
 /* Adds nodes to a group, which is made if need be. The first error of a node; the others are added
- * all the same. -EBUSY: a node is in another session. -ENAMETOOLONG. */
+ * all the same. -EBUSY: a node is in another session. -ENAMETOOLONG. A node that cannot join the
+ * session is in the group, too, but tests do not use it. */
 int lst_group_add(struct lst_console *console, const char *group, const struct lnet_process_id *ids,
                   uint32_t count);
+/* Takes nodes out of a group; those that are in no group leave the session. -ENOENT; -EBUSY: a test
+ * uses the group. */
+int lst_group_remove(struct lst_console *console, const char *group,
+                     const struct lnet_process_id *ids, uint32_t count);
+int lst_group_delete(struct lst_console *console, const char *group);
+
+enum lst_state { LST_ACTIVE = 1, LST_BUSY = 2, LST_DOWN = 4, LST_UNKNOWN = 8 };
+struct lst_member {
+    struct lnet_process_id id;
+    enum lst_state state;
+};
+/* Takes the nodes of these states (but LST_ACTIVE) out of a group. */
+int lst_group_clean(struct lst_console *console, const char *group, unsigned states);
+/* Asks the active nodes whether they are there, and the others to join. */
+int lst_group_refresh(struct lst_console *console, const char *group);
+/* The nodes of a group, the active ones first; `members` has room for `room`. Their number, or
+ * -ENOENT. */
+int lst_group_members(struct lst_console *console, const char *group, struct lst_member *members,
+                      uint32_t room);
+/* The names of the groups and batches in the order in which they were made; NULL: there are no
+ * more. */
+const char *lst_group_name(struct lst_console *console, uint32_t index);
+const char *lst_batch_name(struct lst_console *console, uint32_t index);
+
+struct lst_presence {
+    enum lst_state state; /* LST_BUSY: in another session; LST_UNKNOWN: in none */
+    lnet_nid_t console; /* of the session that the node is in; 0: in none */
+    char session[LST_NAME_BYTES];
+};
+/* Asks nodes which session they are in, of any group or none. The first error of a node. */
+int lst_ping(struct lst_console *console, const struct lnet_process_id *ids, uint32_t count,
+             struct lst_presence *presence);
 
 enum lst_test_kind { LST_PING, LST_BRW_READ, LST_BRW_WRITE };
 enum lst_check { LST_CHECK_NONE = 1, LST_CHECK_SIMPLE = 2, LST_CHECK_FULL = 3 };
@@ -68,6 +101,8 @@ struct lst_test {
 /* Adds a test to a batch, which is made if need be. -ENOENT: no such group. -EINVAL: an argument,
  * or s > targets. */
 int lst_test_add(struct lst_console *console, const char *batch, const struct lst_test *test);
+/* An empty batch. -EEXIST, -ENAMETOOLONG. */
+int lst_batch_add(struct lst_console *console, const char *batch);
 int lst_batch_run(struct lst_console *console, const char *batch);
 int lst_batch_stop(struct lst_console *console, const char *batch);
 /* Streams of the batch that still run, over all nodes; negative: an error. */

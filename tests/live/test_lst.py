@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""jacquard lst between ordinary processes: data, statistics, groups, sessions, bad commands."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+import jacquard
+import pytest
+
+JACQUARD = jacquard.build_directory() / "bin/jacquard"
+PORT = 9988
+
+
+@pytest.fixture
+def hosts():
+    """Addresses of this machine that no other test uses."""
+    pid = os.getpid()
+    return lambda number: f"127.{192 + (pid >> 8) % 60}.{pid % 256}.{number}"
+
+
+def options(address):
+    return ["--networks", f"tcp({address})", "--set", f"accept_port={PORT}"]
+
+
+@contextlib.contextmanager
+def serving(*addresses):
+    """Test nodes that are ready; afterwards they have to end well."""
+    nodes = [subprocess.Popen([JACQUARD, "lst", "serve", *options(address)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) for address in addresses]
+    try:
+        for node in nodes:
+            while (line := node.stdout.readline()) != "ready\n":
+                assert line, node.stderr.read()
+        yield nodes
+        for node in nodes:
+            if node.poll() is None:
+                node.send_signal(signal.SIGTERM)
+                _, errors = node.communicate(timeout=60)
+                assert node.returncode == 0, errors
+    finally:
+        for node in nodes:
+            node.kill()
+            node.wait()
+
+
+def lst(address, *commands, file=None):
+    text = "\n".join(commands) + "\n"
+    if file is not None:
+        file.write_text(text)
+    return subprocess.run([JACQUARD, "lst", *options(address), *([file] if file else [])], input=None if file else text,
+                          capture_output=True, text=True, timeout=200)
+
+
+@pytest.mark.parametrize("size", ["8", "4097", "64K", "1M"])
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_lnet_100_brw_with_full_check(hosts, kind, size):
+    """Each of two clients sends 8 streams of 20 RPCs to each of two servers, and no byte is wrong."""
+    with serving(*(hosts(number) for number in (2, 3, 4, 5))):
+        done = lst(hosts(1), "new_session brw", f"add_group servers {hosts('[2-3]')}@tcp", f"add_group clients {hosts('[4,5]')}@tcp",
+                   f"add_test --concurrency 8 --loop 20 --distribute 1:2 --from clients --to servers brw {kind} check=full size={size}",
+                   "run", "query --wait", "show_error clients servers", "end_session")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert "Total 0 error nodes in clients\nTotal 0 error nodes in servers\nsession is ended\n" in done.stdout
+
+
+def test_stat_prints_rates_of_messages_and_of_rpcs(hosts, tmp_path):
+    with serving(hosts(2), hosts(3)):
+        done = lst(hosts(1), "new_session s", f"add_group servers {hosts(2)}@tcp", f"add_group clients {hosts(3)}@tcp",
+                   "add_test --concurrency 4 --from clients --to servers ping", "run", "stat --delay 1 --rate --avg clients",
+                   "stat --delay 1 --bw --read --max --mbs servers", "stop", file=tmp_path / "commands")
+    assert done.returncode == 0, done.stderr
+    [(received, sent, rpcs)] = re.findall(
+        r"\[LNet Rates of clients\]\n\[R\] Avg: (\d+) +RPC/s\n\[W\] Avg: (\d+) +RPC/s\n\[RPCs of clients\]\n\[S\] Avg: (\d+)", done.stdout)
+    # A ping RPC is one message in each direction.
+    assert int(rpcs) > 0 and int(sent) == pytest.approx(int(rpcs), rel=0.02) and int(received) == pytest.approx(int(rpcs), rel=0.02)
+    assert re.search(r"\[LNet Bandwidth of servers\]\n\[R\] Max: \d+\.\d\d +MB/s\n", done.stdout)
+
+
+def test_states_of_nodes(hosts):
+    """A node of another session is busy, and joins when that one is over; one that does not exist is down."""
+    with serving(hosts(2), hosts(3)) as nodes:
+        other = subprocess.Popen([JACQUARD, "lst", *options(hosts(1))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        other.stdin.write(f"new_session other\nadd_group g {hosts(2)}@tcp\n")
+        other.stdin.flush()
+        assert other.stdout.readline().startswith("SESSION: other") and "added" in other.stdout.readline()
+        mine = subprocess.Popen([JACQUARD, "lst", *options(hosts(4))], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        mine.stdin.write(f"new_session mine\nadd_group g {hosts('[2,3]')}@tcp\n")
+        output, _ = mine.communicate(timeout=60)
+        assert mine.returncode == 1 and "lst: g: Device or resource busy" in output
+        other.communicate("exit\n", timeout=60)
+        done = lst(hosts(4), "new_session mine", f"add_group g {hosts(2)}@tcp", f"ping --nodes {hosts('[2-3]')}@tcp",
+                   "update_group g --remove " + f"{hosts(2)}@tcp", f"add_group g {hosts(3)}@tcp", "list_group g", "list_group")
+        assert done.returncode == 0, done.stderr
+        assert f"12345-{hosts(2)}@tcp: Active [session: mine id: {hosts(4)}@tcp]\n" in done.stdout
+        assert f"12345-{hosts(3)}@tcp: Unknown [session: <NULL> id: LNET_NID_ANY]\n" in done.stdout
+        assert f"12345-{hosts(3)}@tcp: Active\nTotal 1 nodes\n" in done.stdout
+        assert "     1     0     0     0     1  g\n" in done.stdout
+        nodes[1].kill()
+        nodes[1].wait()
+        done = lst(hosts(4), "new_session mine", f"add_group g {hosts('[2,3]')}@tcp")
+        assert done.returncode == 1 and "lst: g:" in done.stderr
+
+
+@pytest.mark.parametrize("command, message", [
+    ("fly", "lst: fly: there is no such command"),
+    ("add_group g", "usage: add_group NAME NIDS..."),
+    ("add_group g nowhere", "lst: nowhere: this is no NID"),
+    ("add_group g *@tcp", "too many nodes"),
+    ("new_session again", "there is a session"),
+    ("add_test --from a --to b ping", "lst: a: there is no such group"),
+    ("add_test --from a --to b brw size=2M", "a size is a number up to 1M"),
+    ("add_test --from a --to b brw check=some", "a check is none, simple or full"),
+    ("add_test --concurrency 0 --from a --to b ping", "lst: --concurrency: the number"),
+    ("add_test --distribute 3 --from a --to b ping", "a distribution is D:S"),
+    ("run none", "lst: none: No such file or directory"),
+    ("stat nobody --delay 1", "lst: nobody: No such file or directory"),
+    ("del_group nobody", "lst: nobody: No such file or directory"),
+    ("ping 'open", "a quote is not closed"),
+    ("sleep long", "usage: sleep SECONDS"),
+])
+def test_bad_commands(hosts, command, message):
+    """One line says what is wrong, and the commands behind are not executed."""
+    done = lst(hosts(1), "new_session s", command, "show_session")
+    assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
+    assert "GROUPS:" not in done.stdout
+
+
+def test_commands_without_a_session_and_bad_options(hosts):
+    assert "there is no session" in lst(hosts(1), "show_session").stderr
+    for words, message in ((["--networks"], "unknown or incomplete option"), (["--networks", "tcp(10.255.255.1)"], "LNet does not start: Cannot assign requested address"),
+                           (["/does/not/exist"], "No such file"), (["--set", "x"], "NAME=VALUE is needed")):
+        done = subprocess.run([JACQUARD, "lst", *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1

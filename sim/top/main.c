@@ -17,7 +17,7 @@ static const char usage[] =
     "usage: jacquard top [OPTIONS] [SOCKET]\n"
     "       jacquard scenario [SOCKET]\n"
     "       jacquard trace show|diff ...\n"
-    "       jacquard lnetd|lnet|lst ...\n"
+    "       jacquard lnetd|lnet|lnetctl|lst ...\n"
     "top: shows the processes of a live fabric (that SOCKET, or $JACQUARD_FABRIC), even "
     "if they hang.\n"
     "\n"
@@ -31,7 +31,7 @@ static const char usage[] =
     "\n"
     "scenario: prints the scenario as the fabric's processes get it.\n"
     "trace: lists and compares traces of sim-run; see jacquard trace --help.\n"
-    "lnetd, lnet: LNet over TCP; see jacquard lnet --help.\n"
+    "lnetd, lnet, lnetctl: LNet over TCP; see jacquard lnet --help.\n"
     "lst: the self-test of LNet; see jacquard lst --help.\n";
 
 struct command {
@@ -111,9 +111,9 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     command->what = optind < argc ? argv[optind] : "";
     command->path = optind + 1 < argc ? argv[optind + 1] : getenv("JACQUARD_FABRIC");
     if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
-        return refuse(
-            *command->what != '\0' ? command->what : "no command",
-            "the commands are top, scenario, trace, lnetd, lnet and lst; see jacquard --help");
+        return refuse(*command->what != '\0' ? command->what : "no command",
+                      "the commands are top, scenario, trace, lnetd, lnet, lnetctl and lst; see "
+                      "jacquard --help");
     if (optind + 2 < argc)
         return refuse(argv[optind + 2], "give one fabric only");
     if (command->path == NULL || command->path[0] == '\0')
@@ -247,7 +247,8 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "trace") == 0)
         return trace_command(argv);
-    if (argc > 1 && (strcmp(argv[1], "lnetd") == 0 || strcmp(argv[1], "lnet") == 0))
+    if (argc > 1 && (strcmp(argv[1], "lnetd") == 0 || strcmp(argv[1], "lnet") == 0 ||
+                     strcmp(argv[1], "lnetctl") == 0))
         return lnet_command("/jacquard-lnet", argv);
     if (argc > 1 && strcmp(argv[1], "lst") == 0)
         return lnet_command("/jacquard-lst", argv);

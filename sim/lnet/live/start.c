@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "lnet/export.h"
 #include "lnd/tcp/capture.h"
 #include "lnd/tcp/sock.h"
 #include "lnet/live.h"
@@ -134,33 +134,34 @@ static bool start(const struct lnet_setting *settings, uint32_t count, char **er
 
 bool lnet_live_start(const struct lnet_live_parameter *parameters, uint32_t count, char **error)
 {
-    struct lnet_live_config config = {0};
+    struct lnet_settings config = {0};
     uint32_t i;
     bool ok;
 
     /* Processes of a user have no reserved ports: an explicit "secure" still counts. */
-    lnet_live_config_add(&config, "lnet.accept", "all");
+    lnet_settings_add(&config, "lnet.accept", "all");
     for (i = 0; i < count; i++)
-        lnet_live_config_add(&config, parameters[i].name, parameters[i].value);
+        lnet_settings_add(&config, parameters[i].name, parameters[i].value);
     ok = start(config.settings, config.count, error);
-    lnet_live_config_free(&config);
+    lnet_settings_free(&config);
     return ok;
 }
 
 bool lnet_live_start_file(const char *path, const struct lnet_live_parameter *more, uint32_t count,
                           char **error)
 {
-    struct lnet_live_config config = {0};
+    const struct lnet_export_host host = {.tcp_only = true};
+    struct lnet_settings config = {0};
     uint32_t i;
     bool ok;
 
-    lnet_live_config_add(&config, "lnet.accept", "all");
-    ok = lnet_live_config_read(&config, path, error);
+    lnet_settings_add(&config, "lnet.accept", "all");
+    ok = lnet_export_read(&config, path, &host, error);
     for (i = 0; ok && i < count; i++)
-        lnet_live_config_add(&config, more[i].name, more[i].value);
+        lnet_settings_add(&config, more[i].name, more[i].value);
     if (ok)
         ok = start(config.settings, config.count, error);
-    lnet_live_config_free(&config);
+    lnet_settings_free(&config);
     return ok;
 }
 
@@ -187,10 +188,10 @@ static const char *value_end(const char *text)
 
 bool lnet_live_start_text(const char *text, char **error)
 {
-    struct lnet_live_config config = {0};
+    struct lnet_settings config = {0};
     bool ok = true;
 
-    lnet_live_config_add(&config, "lnet.accept", "all");
+    lnet_settings_add(&config, "lnet.accept", "all");
     while (ok) {
         const char *end, *equals;
         char *name, *value;
@@ -214,14 +215,14 @@ bool lnet_live_start_text(const char *text, char **error)
             length -= 2;
         }
         value = strndup(equals, length);
-        lnet_live_config_add(&config, name, value);
+        lnet_settings_add(&config, name, value);
         free(name);
         free(value);
         text = end;
     }
     if (ok)
         ok = start(config.settings, config.count, error);
-    lnet_live_config_free(&config);
+    lnet_settings_free(&config);
     return ok;
 }
 
@@ -249,6 +250,7 @@ void lnet_live_stop(void)
 
     if (node == NULL)
         return;
+    lnet_live_control_end();
     lnet_node_destroy(node);
     lnet_live_set_node(NULL);
     lnet_loop_stop();

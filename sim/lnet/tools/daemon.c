@@ -3,6 +3,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lnet/api.h"
 #include "tools.h"
@@ -12,6 +13,7 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
     struct lnet_process_id id;
     unsigned int index;
     sigset_t ends;
+    char *error = NULL;
     int code, signal;
 
     if (options->argument_count != 1)
@@ -23,6 +25,11 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
     code = lnet_tool_start(options, options->arguments[0]);
     if (code != 0)
         return code;
+    if (options->control != NULL && !lnet_live_control(options->control, &error)) {
+        code = lnet_tool_refuse("--control", error);
+        free(error);
+        return lnet_tool_stop(code);
+    }
     for (index = 0; LNetGetId(index, &id) == 0; index++)
         printf("%s\n", libcfs_id2str(id));
     puts("ready");

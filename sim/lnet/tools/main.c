@@ -11,16 +11,23 @@
 static const char usage[] =
     "usage: jacquard lnetd [OPTIONS] CONFIG.yaml\n"
     "       jacquard lnet ping [OPTIONS] NID...\n"
+    "       jacquard lnetctl [--socket PATH] WORDS...\n"
     "\n"
     "lnetd is an LNet node, or a router, with the configuration of a file as `lnetctl export` "
     "writes\n"
     "it. It ends on SIGINT or SIGTERM. lnet ping is a node for a moment, and asks others for "
     "their\n"
-    "network interfaces.\n"
+    "network interfaces. lnetctl asks a running lnetd (or a program that called "
+    "lnet_live_control):\n"
+    "net show, peer show, route show, routing show, stats show, global show, with -v or -v 2, "
+    "export,\n"
+    "ping NID.\n"
     "\n"
     "  --networks TEXT      networks, as the parameter of the module: tcp(127.0.0.9)\n"
     "  --set NAME=VALUE     a parameter of the modules lnet and ksocklnd; may be repeated\n"
     "  --pcap FILE          write what is sent and received as pcapng\n"
+    "  --control PATH       lnetd: the Unix socket for lnetctl\n"
+    "  --socket PATH        lnetctl: that socket; without it, $JACQUARD_LNETCTL has it\n"
     "  --timeout S          ping: seconds to wait for each answer (5)\n"
     "  --count N            ping: how often to ask (1)\n"
     "  --help, --version\n";
@@ -60,11 +67,12 @@ static int read_number(const char *option, const char *text, double minimum, dou
     return 0;
 }
 
-/* -1: go on; else the exit code. */
-static int parse(struct lnet_tool_options *options, int argc, char **argv)
+/* -1: go on; else the exit code. `order`: "+" if the options end at the first word. */
+static int parse(struct lnet_tool_options *options, int argc, char **argv, const char *order)
 {
     static const struct option known[] = {
         {"networks", required_argument, NULL, 'n'}, {"set", required_argument, NULL, 's'},
+        {"control", required_argument, NULL, 'C'},  {"socket", required_argument, NULL, 'S'},
         {"pcap", required_argument, NULL, 'p'},     {"timeout", required_argument, NULL, 't'},
         {"count", required_argument, NULL, 'c'},    {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
@@ -72,7 +80,7 @@ static int parse(struct lnet_tool_options *options, int argc, char **argv)
     int option, code = 0;
 
     opterr = 0;
-    while (code == 0 && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+    while (code == 0 && (option = getopt_long(argc, argv, order, known, NULL)) != -1) {
         switch (option) {
         case 'n':
             code = add(options, "networks", optarg);
@@ -82,6 +90,12 @@ static int parse(struct lnet_tool_options *options, int argc, char **argv)
             break;
         case 'p':
             options->pcap = optarg;
+            break;
+        case 'C':
+            options->control = optarg;
+            break;
+        case 'S':
+            options->socket = optarg;
             break;
         case 't':
             code = read_number("--timeout", optarg, 0.001, 180, &options->timeout_s);
@@ -153,18 +167,20 @@ int main(int argc, char **argv)
     int code;
 
     if (strcmp(command, "lnetd") != 0 && strcmp(command, "lnet") != 0 &&
-        strncmp(command, "--", 2) != 0)
+        strcmp(command, "lnetctl") != 0 && strncmp(command, "--", 2) != 0)
         return lnet_tool_refuse(*command != '\0' ? command : "no command",
-                                "there are lnetd and lnet");
+                                "there are lnetd, lnet and lnetctl");
     if (strncmp(command, "--", 2) != 0) {
         argc--;
         argv++;
     }
-    code = parse(&options, argc, argv);
+    code = parse(&options, argc, argv, strcmp(command, "lnetctl") == 0 ? "+" : "");
     if (code >= 0)
         return code;
     if (strcmp(command, "lnetd") == 0)
         return lnet_tool_daemon(&options);
+    if (strcmp(command, "lnetctl") == 0)
+        return lnet_tool_ctl(&options);
     if (options.argument_count > 0 && strcmp(options.arguments[0], "ping") == 0) {
         options.arguments++;
         options.argument_count--;

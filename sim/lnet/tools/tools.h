@@ -13,6 +13,8 @@ struct lnet_tool_options {
     struct lnet_live_parameter parameter[LNET_TOOL_PARAMETERS_MAX];
     uint32_t parameters;
     const char *pcap; /* NULL: no capture */
+    const char *control; /* of lnetd: the control socket; NULL: none */
+    const char *socket; /* that lnetctl asks; NULL: of the environment */
     double timeout_s; /* of one ping */
     uint32_t count; /* pings */
     char **arguments; /* that are no options */
@@ -28,6 +30,7 @@ int lnet_tool_start(const struct lnet_tool_options *options, const char *file);
 int lnet_tool_stop(int code);
 
 int lnet_tool_daemon(const struct lnet_tool_options *options);
+int lnet_tool_ctl(const struct lnet_tool_options *options);
 int lnet_tool_ping(const struct lnet_tool_options *options);
 
 #endif

@@ -5,12 +5,23 @@
 #include <stdlib.h>
 #include "cluster/lnet.h"
 #include "engine/finding.h"
+#include "lnet/export.h"
 #include "lnet/node.h"
+#include "scenario/file.h"
 
 struct cluster_lnet {
     struct cluster *cluster;
     struct lnet_node **nodes; /* by node; NULL: without LNet */
     GPtrArray *crashed; /* of struct crash */
+    struct pending_show *shows; /* one for each entry of lnet.show */
+    GPtrArray *shown; /* of struct cluster_lnet_shown */
+};
+
+/* An entry of lnet.show that waits for its time. */
+struct pending_show {
+    struct sim_timer timer;
+    struct cluster_lnet *lnet;
+    size_t index;
 };
 
 /* A node whose LNet failed an assertion; it goes down in an event of its own. */
@@ -77,11 +88,14 @@ static void add_setting(GArray *settings, const char *name, const char *value)
         g_array_append_val(settings, setting);
 }
 
-static GArray *settings_of(const struct scenario_lnet_nodes *scenario)
+static GArray *settings_of(const struct scenario_lnet_nodes *scenario,
+                           const struct lnet_settings *exported)
 {
     GArray *settings = g_array_new(FALSE, FALSE, sizeof(struct lnet_setting));
-    size_t i;
+    uint32_t i;
 
+    for (i = 0; i < exported->count; i++)
+        g_array_append_val(settings, exported->settings[i]);
     add_setting(settings, "networks", scenario->networks);
     add_setting(settings, "ip2nets", scenario->ip2nets);
     add_setting(settings, "routes", scenario->routes);
@@ -96,7 +110,8 @@ static GArray *settings_of(const struct scenario_lnet_nodes *scenario)
 static char *problem(const struct scenario_lnet_nodes *scenario, size_t index, const char *text)
 {
     static const char *const fields[] = {"networks", "ip2nets", "routes", "forwarding"};
-    const struct tree *at = scenario->at;
+    const struct tree *at =
+        scenario->export_file != NULL ? scenario_tree_get(scenario->at, "export") : scenario->at;
     char *path, *line;
     size_t i;
 
@@ -112,13 +127,35 @@ static char *problem(const struct scenario_lnet_nodes *scenario, size_t index, c
     return line;
 }
 
+/* The file of `export`, with the interfaces of the entry's first node. */
+static bool read_export(const struct cluster *cluster, const struct scenario_lnet_nodes *scenario,
+                        struct lnet_settings *exported, char **error)
+{
+    struct lnet_interface interfaces[2 * NETWORKS_MAX];
+    struct lnet_export_host host = {.interfaces = interfaces};
+    char *path, *what = NULL;
+    bool ok;
+
+    if (scenario->export_file == NULL || scenario->nodes.count == 0)
+        return true;
+    host.interface_count = interfaces_of(cluster, scenario->nodes.nodes[0], interfaces);
+    path = scenario_file_beside(cluster->scenario->file, scenario->export_file);
+    ok = lnet_export_read(exported, path, &host, &what);
+    g_free(path);
+    if (!ok)
+        *error = g_strdup(what);
+    free(what);
+    return ok;
+}
+
 static bool create_nodes(struct cluster_lnet *lnet, size_t index, char **error)
 {
     struct cluster *cluster = lnet->cluster;
     const struct scenario_lnet_nodes *scenario = scenario_lnet_nodes(cluster->scenario, index);
-    GArray *settings = settings_of(scenario);
+    struct lnet_settings exported = {0};
+    bool ok = read_export(cluster, scenario, &exported, error);
+    GArray *settings = settings_of(scenario, &exported);
     size_t i;
-    bool ok = true;
 
     for (i = 0; ok && i < scenario->nodes.count; i++) {
         uint32_t node = scenario->nodes.nodes[i];
@@ -150,6 +187,7 @@ static bool create_nodes(struct cluster_lnet *lnet, size_t index, char **error)
         }
     }
     g_array_unref(settings);
+    lnet_settings_free(&exported);
     return ok;
 }
 
@@ -219,6 +257,63 @@ static void panicked(struct lnet_node *node, const char *text)
     sim_event_schedule(&crash->event, sim_now());
 }
 
+/* ---- lnet.show ------------------------------------------------------------------------------- */
+
+static void show(struct sim_event *event)
+{
+    const struct pending_show *pending = sim_container_of(event, struct pending_show, timer.event);
+    const struct scenario_lnet_show *wanted =
+        scenario_lnet_show(pending->lnet->cluster->scenario, pending->index);
+    size_t i;
+
+    for (i = 0; i < wanted->nodes.count; i++) {
+        struct cluster_lnet_shown *shown = g_new0(struct cluster_lnet_shown, 1);
+
+        shown->time = sim_now();
+        shown->node = wanted->nodes.nodes[i];
+        shown->command = wanted->command;
+        shown->text = lnet_node_show(pending->lnet->nodes[shown->node], wanted->command);
+        g_ptr_array_add(pending->lnet->shown, shown);
+    }
+}
+
+static void shown_free(gpointer shown)
+{
+    free(((struct cluster_lnet_shown *)shown)->text);
+    g_free(shown);
+}
+
+static void start_shows(struct cluster_lnet *lnet)
+{
+    const struct scenario *scenario = lnet->cluster->scenario;
+    size_t i;
+
+    lnet->shown = g_ptr_array_new_with_free_func(shown_free);
+    lnet->shows = g_new0(struct pending_show, scenario->lnet.shows.count);
+    for (i = 0; i < scenario->lnet.shows.count; i++) {
+        lnet->shows[i] = (struct pending_show){{.event.fire = show}, lnet, i};
+        sim_timer_arm(&lnet->shows[i].timer, scenario_lnet_show(scenario, i)->time);
+    }
+}
+
+/* What was to be shown later than the end is shown at the end. */
+static void end_shows(struct cluster_lnet *lnet)
+{
+    size_t i;
+
+    for (i = 0; i < lnet->cluster->scenario->lnet.shows.count; i++) {
+        if (!sim_timer_armed(&lnet->shows[i].timer))
+            continue;
+        sim_timer_cancel(&lnet->shows[i].timer);
+        show(&lnet->shows[i].timer.event);
+    }
+}
+
+const GPtrArray *cluster_lnet_shown(const struct cluster *cluster)
+{
+    return cluster->lnet != NULL ? cluster->lnet->shown : NULL;
+}
+
 /* ---- the cluster ----------------------------------------------------------------------------- */
 
 bool cluster_lnet_create(struct cluster *cluster, char **error)
@@ -244,6 +339,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
         ok = create_nodes(lnet, i, error);
     for (i = 0; ok && i < scenario->lnet.rules.count; i++)
         add_rule(lnet, i);
+    start_shows(lnet);
     return ok;
 }
 
@@ -258,7 +354,10 @@ void cluster_lnet_end(struct cluster *cluster)
 {
     uint32_t i;
 
-    for (i = 0; cluster->lnet != NULL && i < cluster->node_count; i++) {
+    if (cluster->lnet == NULL)
+        return;
+    end_shows(cluster->lnet);
+    for (i = 0; i < cluster->node_count; i++) {
         if (cluster->lnet->nodes[i] != NULL)
             lnet_node_stop(cluster->lnet->nodes[i]);
     }
@@ -276,6 +375,8 @@ void cluster_lnet_destroy(struct cluster *cluster)
     lnet_sim_end();
     running = NULL;
     g_ptr_array_unref(cluster->lnet->crashed);
+    g_ptr_array_unref(cluster->lnet->shown);
+    g_free(cluster->lnet->shows);
     g_free(cluster->lnet->nodes);
     g_free(cluster->lnet);
     cluster->lnet = NULL;

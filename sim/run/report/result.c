@@ -447,6 +447,7 @@ json_t *report_result_json(struct cluster *cluster)
     json_object_set_new(result, "losses", report_losses_json());
     json_object_set_new(result, "findings", report_findings_json(cluster));
     json_object_set_new(result, "crashes", report_crashes_json(cluster));
+    report_lnet_json(result, cluster);
     json_object_set_new(result, "waiters", waiters_part(cluster));
     json_object_set_new(result, "expectations", verdict_json(cluster, &exit_code));
     json_object_set_new(result, "warnings", warnings_part(cluster, faults));

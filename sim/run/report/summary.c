@@ -237,6 +237,17 @@ static void findings(const struct screen *screen, const json_t *result)
     g_string_append_c(screen->out, '\n');
 }
 
+static void lnet(const struct screen *screen, const json_t *result)
+{
+    const json_t *shown = json_object_get(result, "lnetctl");
+
+    if (shown == NULL)
+        return;
+    heading(screen, "lnetctl");
+    report_lnet_print(shown, screen->out);
+    g_string_append_c(screen->out, '\n');
+}
+
 static void expectations(const struct screen *screen, const json_t *result)
 {
     const json_t *array = json_object_get(result, "expectations"), *item;
@@ -357,6 +368,7 @@ void report_summary_print(const json_t *result, bool color, GString *out)
     faults(&screen, result);
     ledger(&screen, result);
     findings(&screen, result);
+    lnet(&screen, result);
     expectations(&screen, result);
     if (json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS)
         texts(&screen, result, "problems", json_array_size(json_object_get(result, "story")));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "lnet/api.h"
 #include "lnet/lnetctl.h"
+#include "lnet/node.h"
 
 static bool check_nodes(const struct scenario *scenario, const struct node_set *nodes,
                         const struct tree *at, const char *path, char **error)
@@ -172,6 +173,21 @@ static bool check_rule(const struct scenario *scenario, struct scenario_lnet_rul
     return true;
 }
 
+/* Each node of an entry of `what` has LNet. */
+static bool check_has_lnet(const uint8_t *used, const struct node_set *nodes, const struct tree *at,
+                           const char *path, char **error)
+{
+    size_t i;
+
+    for (i = 0; i < nodes->count; i++) {
+        if (used[nodes->nodes[i]] == 0)
+            return scenario_refuse_free(
+                error, at, path, "nodes",
+                g_strdup_printf("node %u has no LNet (lnet.nodes)", nodes->nodes[i]));
+    }
+    return true;
+}
+
 bool scenario_check_lnet(struct scenario *scenario, char **error)
 {
     uint8_t *used = g_malloc0(scenario->endpoints);
@@ -184,6 +200,12 @@ bool scenario_check_lnet(struct scenario *scenario, char **error)
 
         ok = check_nodes(scenario, &nodes->nodes, nodes->at, path, error) &&
              check_parameters(nodes, path, error);
+        if (ok && nodes->export_file != NULL &&
+            (nodes->networks[0] != '\0' || nodes->ip2nets[0] != '\0' || nodes->routes[0] != '\0' ||
+             nodes->forwarding[0] != '\0'))
+            ok = scenario_refuse(error, nodes->at, path, "export",
+                                 "allowed: either export, or networks, ip2nets, routes and "
+                                 "forwarding");
         if (ok && nodes->name != NULL && !scenario_is_word(nodes->name))
             ok = scenario_refuse(error, nodes->at, path, "name", "not a word");
         for (j = 0; ok && j < nodes->nodes.count; j++) {
@@ -198,13 +220,20 @@ bool scenario_check_lnet(struct scenario *scenario, char **error)
         struct scenario_lnet_rule *rule = scenario_lnet_rule(scenario, i);
         char *path = g_strdup_printf("lnet.rules.%zu", i);
 
-        ok = check_rule(scenario, rule, path, error);
-        for (j = 0; ok && j < rule->nodes.count; j++) {
-            if (used[rule->nodes.nodes[j]] == 0)
-                ok = scenario_refuse_free(
-                    error, rule->at, path, "nodes",
-                    g_strdup_printf("node %u has no LNet (lnet.nodes)", rule->nodes.nodes[j]));
-        }
+        ok = check_rule(scenario, rule, path, error) &&
+             check_has_lnet(used, &rule->nodes, rule->at, path, error);
+        g_free(path);
+    }
+    for (i = 0; ok && i < scenario->lnet.shows.count; i++) {
+        struct scenario_lnet_show *show = scenario_lnet_show(scenario, i);
+        char *path = g_strdup_printf("lnet.show.%zu", i);
+
+        ok = check_nodes(scenario, &show->nodes, show->at, path, error) &&
+             check_has_lnet(used, &show->nodes, show->at, path, error);
+        if (ok && !lnet_show_known(show->command))
+            ok = scenario_refuse(error, show->at, path, "command",
+                                 "no such command; allowed: net show -v, peer show, route show, "
+                                 "routing show, stats show, global show, export");
         g_free(path);
     }
     g_free(used);

@@ -18,6 +18,10 @@ static const struct field nodes_fields[] = {
      .meaning = "routes; an own NID as the gateway makes the node a router"},
     {"forwarding", STRING(N, forwarding), .fallback = "", .syntax = "enabled or disabled",
      .meaning = "whether the nodes are routers"},
+    {"export", STRING(N, export_file), .syntax = "a file, relative to this one",
+     .meaning = "what `lnetctl export` wrote on a real node, instead of `networks`, `routes` and "
+                "`forwarding`. NIDs of the node itself are skipped, and interfaces that are no "
+                "networks of this machine"},
     {"parameters", FREE(N, parameters),
      .syntax = "a mapping; names of module parameters: `lnet_retry_count: 3`, "
                "`ksocklnd.credits: 64`",
@@ -73,11 +77,30 @@ static const struct schema rule_schema = {.name = "lnet rule",
                                           .size = sizeof(struct scenario_lnet_rule),
                                           .fields = rule_fields};
 
+#define S struct scenario_lnet_show
+static const struct field show_fields[] = {
+    {"at", TIME(S, time), .required = true, .meaning = "the virtual time"},
+    {"nodes", NODES(S, nodes), .required = true, .meaning = "where"},
+    {"command", STRING(S, command), .required = true,
+     .syntax = "`net show`, `peer show`, `route show`, `routing show`, `stats show`, `global "
+               "show`, with `-v` or `-v 2`, or `export`",
+     .meaning = "what `lnetctl` prints for these words"},
+    {NULL},
+};
+#undef S
+static const struct schema show_schema = {.name = "lnet show",
+                                          .meaning = "The state of LNet at a moment of the run, "
+                                                     "as `lnetctl` prints it.",
+                                          .size = sizeof(struct scenario_lnet_show),
+                                          .fields = show_fields};
+
 static const struct field lnet_fields[] = {
     {"nodes", LIST(struct scenario_lnet, nodes), .of = &nodes_schema,
      .meaning = "which nodes have LNet"},
     {"rules", LIST(struct scenario_lnet, rules), .of = &rule_schema,
      .meaning = "what goes wrong with its messages"},
+    {"show", LIST(struct scenario_lnet, shows), .of = &show_schema,
+     .meaning = "what the result prints of its state"},
     {NULL},
 };
 const struct schema scenario_lnet_schema = {

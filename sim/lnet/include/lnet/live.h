@@ -42,6 +42,16 @@ void lnet_live_stop(void);
 bool lnet_live_capture(const char *path, char **error);
 bool lnet_live_capture_end(char **error);
 
+/*
+ * Listens on a Unix socket for `jacquard lnetctl` of the same user, until lnet_live_control_end or
+ * lnet_live_stop. After lnet_live_start; a socket that nobody listens to is replaced. False:
+ * *error.
+ */
+bool lnet_live_control(const char *path, char **error);
+void lnet_live_control_end(void);
+/* One entry of what `lnetctl ping` prints for a NID, malloc'd; *status: 0 or a negative errno. */
+char *lnet_live_ping(const char *nid, unsigned timeout_ms, int *status);
+
 #pragma GCC visibility pop
 
 #ifdef __cplusplus

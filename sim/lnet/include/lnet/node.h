@@ -77,6 +77,13 @@ int lnet_node_fail_nid(struct lnet_node *node, lnet_nid_t nid, int threshold);
 /* LNetCtl for this node, from outside. Only commands that do not wait. */
 int lnet_node_control(struct lnet_node *node, unsigned command, void *argument);
 
+/*
+ * What `lnetctl WORDS` prints on the node, such as "net show -v" or "export", as YAML in the layout
+ * of Lustre 2.12; malloc'd. NULL: there is no such command. It changes nothing.
+ */
+char *lnet_node_show(struct lnet_node *node, const char *words);
+bool lnet_show_known(const char *words);
+
 /* Objects that a run has left behind; to be called before nodes are destroyed. */
 struct lnet_leaks {
     uint32_t mes, mds, eqs, messages, credits;

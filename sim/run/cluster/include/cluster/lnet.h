@@ -10,6 +10,14 @@ void cluster_lnet_register(void); /* its finding */
 bool cluster_lnet_create(struct cluster *cluster, char **error);
 void cluster_lnet_crash_node(struct cluster *cluster, uint32_t node);
 void cluster_lnet_end(struct cluster *cluster); /* before the ledger is closed */
+/* What `lnet.show` of the scenario wanted to see, in the order of time. */
+struct cluster_lnet_shown {
+    sim_time_t time;
+    uint32_t node;
+    const char *command; /* of the scenario */
+    char *text;
+};
+const GPtrArray *cluster_lnet_shown(const struct cluster *cluster); /* NULL: no LNet */
 void cluster_lnet_publish(const struct cluster *cluster);
 void cluster_lnet_destroy(struct cluster *cluster);
 

@@ -15,6 +15,9 @@ void report_summary_print(const json_t *result, bool color, GString *out);
 /* findings.c: the member "findings" of a result, and its lines on the screen. */
 json_t *report_findings_json(const struct cluster *cluster);
 void report_findings_print(const json_t *findings, GString *out);
+/* The member "lnetctl": what lnet.show of the scenario wanted to see; without it there is none. */
+void report_lnet_json(json_t *result, const struct cluster *cluster);
+void report_lnet_print(const json_t *shown, GString *out);
 /* The member "crashes": ranks that a signal ended, with their backtraces. */
 json_t *report_crashes_json(const struct cluster *cluster);
 void report_crashes_print(const json_t *crashes, GString *out);

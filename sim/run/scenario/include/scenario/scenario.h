@@ -148,7 +148,7 @@ struct scenario_lnet_nodes {
     const struct tree *at;
     const char *name;
     struct node_set nodes;
-    const char *networks, *ip2nets, *routes, *forwarding;
+    const char *networks, *ip2nets, *routes, *forwarding, *export_file;
     const struct tree *parameters;
     bool start;
 };
@@ -167,9 +167,15 @@ struct scenario_lnet_rule {
     uint64_t source_nid, target_nid, portal_mask;
     uint32_t message_mask, error_mask;
 };
+struct scenario_lnet_show {
+    const struct tree *at;
+    const char *command;
+    struct node_set nodes;
+    uint64_t time; /* ps */
+};
 struct scenario_lnet {
     const struct tree *at;
-    struct record_list nodes, rules;
+    struct record_list nodes, rules, shows;
 };
 
 struct scenario_within {
@@ -274,6 +280,11 @@ static inline struct scenario_lnet_rule *scenario_lnet_rule(const struct scenari
                                                             size_t index)
 {
     return (struct scenario_lnet_rule *)scenario->lnet.rules.records + index;
+}
+static inline struct scenario_lnet_show *scenario_lnet_show(const struct scenario *scenario,
+                                                            size_t index)
+{
+    return (struct scenario_lnet_show *)scenario->lnet.shows.records + index;
 }
 static inline struct scenario_fault *scenario_fault(const struct scenario *scenario, size_t index)
 {

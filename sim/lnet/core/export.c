@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "config.h"
+#include "lnet/export.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,14 +13,15 @@
 #define LIST_TEXT_MAX 4096 /* of networks and routes, as in the kernel */
 
 struct reader {
-    struct lnet_live_config *config;
+    struct lnet_settings *config;
+    const struct lnet_export_host *host;
     const char *path;
     yaml_document_t document;
     char **error;
     char networks[LIST_TEXT_MAX], routes[LIST_TEXT_MAX];
 };
 
-void lnet_live_config_add(struct lnet_live_config *config, const char *name, const char *value)
+void lnet_settings_add(struct lnet_settings *config, const char *name, const char *value)
 {
     struct lnet_setting *settings =
         realloc(config->settings, (config->count + 1) * sizeof(*settings));
@@ -33,7 +34,7 @@ void lnet_live_config_add(struct lnet_live_config *config, const char *name, con
     config->count++;
 }
 
-void lnet_live_config_free(struct lnet_live_config *config)
+void lnet_settings_free(struct lnet_settings *config)
 {
     uint32_t i;
 
@@ -42,7 +43,7 @@ void lnet_live_config_free(struct lnet_live_config *config)
         free((char *)config->settings[i].value);
     }
     free(config->settings);
-    *config = (struct lnet_live_config){0};
+    *config = (struct lnet_settings){0};
 }
 
 /* ---- the tree ---------------------------------------------------------------------------------
@@ -154,23 +155,49 @@ struct net {
     const yaml_node_t *nis;
 };
 
+static const char *module_of(const char *type)
+{
+    switch (LNET_NETTYP(libcfs_str2net(type))) {
+    case O2IBLND:
+        return "ko2iblnd";
+    case GNILND:
+        return "kgnilnd";
+    default:
+        return "ksocklnd";
+    }
+}
+
+/* Whether the host has an interface of this name for networks of this type. */
+static bool has_interface(const struct reader *reader, const char *type, const char *name)
+{
+    uint32_t i;
+
+    for (i = 0; i < reader->host->interface_count; i++)
+        if (strcmp(reader->host->interfaces[i].name, name) == 0 &&
+            reader->host->interfaces[i].lnd_type == LNET_NETTYP(libcfs_str2net(type)))
+            return true;
+    return false;
+}
+
 static bool read_tunable(struct reader *reader, const char *key, const yaml_node_t *at,
                          const yaml_node_t *value, void *argument)
 {
-    static const struct name names[] = {{"peer_timeout", "ksocklnd.peer_timeout"},
-                                        {"peer_credits", "ksocklnd.peer_credits"},
-                                        {"peer_buffer_credits", "ksocklnd.peer_buffer_credits"},
-                                        {"credits", "ksocklnd.credits"},
-                                        {NULL, NULL}};
-    const char *parameter = find(names, key);
+    static const char *const names[] = {"peer_timeout", "peer_credits", "peer_buffer_credits",
+                                        "credits"};
+    const struct net *net = argument;
+    char parameter[64];
     long number = 0;
+    size_t i;
 
-    (void)at, (void)argument;
-    if (parameter == NULL)
-        return true; /* of another driver, or a state */
+    (void)at;
+    for (i = 0; i < sizeof(names) / sizeof(*names) && strcmp(names[i], key) != 0; i++)
+        ;
+    if (i == sizeof(names) / sizeof(*names))
+        return true; /* of one driver only, or a state */
     if (!read_number(reader, value, 0, &number))
         return false;
-    lnet_live_config_add(reader->config, parameter, scalar(value));
+    snprintf(parameter, sizeof(parameter), "%s.%s", module_of(net->type), key);
+    lnet_settings_add(reader->config, parameter, scalar(value));
     return true;
 }
 
@@ -197,7 +224,7 @@ static bool read_ni_field(struct reader *reader, const char *key, const yaml_nod
     else if (strcmp(key, "interfaces") == 0)
         return for_each_pair(reader, value, read_interface, net);
     else if (strcmp(key, "tunables") == 0)
-        return for_each_pair(reader, value, read_tunable, NULL);
+        return for_each_pair(reader, value, read_tunable, net);
     return true; /* status, statistics, CPTs */
 }
 
@@ -209,7 +236,12 @@ static bool read_ni(struct reader *reader, const yaml_node_t *item, void *argume
     net->nid = net->interface = NULL;
     if (!for_each_pair(reader, item, read_ni_field, net))
         return false;
-    if (net->nid != NULL) { /* the address says more than the name of an interface */
+    if (!reader->host->tcp_only) {
+        if (net->interface != NULL && has_interface(reader, net->type, net->interface))
+            snprintf(text, sizeof(text), "%s(%s)", net->type, net->interface);
+        else
+            snprintf(text, sizeof(text), "%s", net->type);
+    } else if (net->nid != NULL) { /* the address says more than the name of an interface */
         lnet_nid_t nid = libcfs_str2nid(net->nid);
 
         if (nid == LNET_NID_ANY || LNET_NIDNET(nid) != libcfs_str2net(net->type))
@@ -249,7 +281,7 @@ static bool read_net(struct reader *reader, const yaml_node_t *item, void *argum
         return refuse(reader, item, "\"net type\" names no network");
     if (LNET_NETTYP(id) == LOLND)
         return true;
-    if (LNET_NETTYP(id) != SOCKLND)
+    if (reader->host->tcp_only && LNET_NETTYP(id) != SOCKLND)
         return refuse(reader, item, "%s: a live process has networks of type tcp only", net.type);
     if (net.nis == NULL)
         return append(reader, item, reader->networks, ",", net.type);
@@ -319,7 +351,7 @@ static bool read_buffer(struct reader *reader, const char *key, const yaml_node_
         return refuse(reader, at, "\"%s\": there are tiny, small and large buffers", key);
     if (!read_number(reader, value, 0, &number))
         return false;
-    lnet_live_config_add(reader->config, parameter, scalar(value));
+    lnet_settings_add(reader->config, parameter, scalar(value));
     return true;
 }
 
@@ -333,7 +365,7 @@ static bool read_routing_field(struct reader *reader, const char *key, const yam
         return true; /* the pools of a CPT */
     if (!read_number(reader, value, 0, &number))
         return false;
-    lnet_live_config_add(reader->config, "forwarding", number != 0 ? "enabled" : "disabled");
+    lnet_settings_add(reader->config, "forwarding", number != 0 ? "enabled" : "disabled");
     return true;
 }
 
@@ -367,10 +399,9 @@ static bool read_global(struct reader *reader, const char *key, const yaml_node_
     if (!read_number(reader, value, 0, &number))
         return false;
     if (parameter != NULL)
-        lnet_live_config_add(reader->config, parameter, scalar(value));
+        lnet_settings_add(reader->config, parameter, scalar(value));
     else
-        lnet_live_config_add(reader->config, "lnet_peer_discovery_disabled",
-                             number != 0 ? "0" : "1");
+        lnet_settings_add(reader->config, "lnet_peer_discovery_disabled", number != 0 ? "0" : "1");
     return true;
 }
 
@@ -398,9 +429,10 @@ static bool read_section(struct reader *reader, const char *key, const yaml_node
     return refuse(reader, at, "\"%s\" is no part of an lnetctl export", key);
 }
 
-bool lnet_live_config_read(struct lnet_live_config *config, const char *path, char **error)
+bool lnet_export_read(struct lnet_settings *config, const char *path,
+                      const struct lnet_export_host *host, char **error)
 {
-    struct reader reader = {.config = config, .path = path, .error = error};
+    struct reader reader = {.config = config, .host = host, .path = path, .error = error};
     const yaml_node_t *root;
     yaml_parser_t parser;
     FILE *file = fopen(path, "re");
@@ -426,8 +458,8 @@ bool lnet_live_config_read(struct lnet_live_config *config, const char *path, ch
     yaml_parser_delete(&parser);
     fclose(file);
     if (ok && reader.networks[0] != '\0')
-        lnet_live_config_add(config, "networks", reader.networks);
+        lnet_settings_add(config, "networks", reader.networks);
     if (ok && reader.routes[0] != '\0')
-        lnet_live_config_add(config, "routes", reader.routes);
+        lnet_settings_add(config, "routes", reader.routes);
     return ok;
 }

@@ -45,6 +45,7 @@ static struct {
     struct sim_crash crash;
     uint64_t seen; /* what the last tick saw */
     unsigned ticks, tries; /* since the fiber's last call */
+    uint64_t wall_ns, cpu_ns; /* of the host, at the first tick after it */
     uintptr_t libc_begin, libc_end; /* the C library's code */
 } crashes;
 
@@ -188,6 +189,24 @@ static uint64_t signature(void)
     return all * 31 + sim_core.call + sim_core.last_call;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whether the thread hardly had the processor since the fiber's last call: it sleeps in the
+ * operating system. On a busy host, one that computes still has more than a fiftieth. */
+static bool was_blocked(void)
+{
+    uint64_t wall = clock_ns(CLOCK_MONOTONIC) - crashes.wall_ns,
+             cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - crashes.cpu_ns;
+
+    return cpu < wall / 50;
+}
+
 static void set_timer(uint32_t ms)
 {
     struct itimerspec every = {.it_interval = {ms / 1000, (long)(ms % 1000) * 1000000}};
@@ -238,6 +257,8 @@ static void tick(ucontext_t *context)
             set_timer(interrupts.signal != 0 ? INTERRUPT_TICK_MS : tick_ms());
         crashes.seen = now;
         crashes.ticks = crashes.tries = 0;
+        crashes.wall_ns = clock_ns(CLOCK_MONOTONIC);
+        crashes.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         return;
     }
     if (++crashes.ticks < limit)
@@ -253,7 +274,7 @@ static void tick(ucontext_t *context)
         return;
     }
     crashes.busy = true;
-    crashes.crash = (struct sim_crash){.signal = 0};
+    crashes.crash = (struct sim_crash){.signal = 0, .blocked = was_blocked()};
     note_frames(context, NULL);
     leave_to(context, aftermath);
 }

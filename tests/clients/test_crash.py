@@ -16,6 +16,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static volatile int zero;
@@ -51,6 +52,11 @@ static __attribute__((noinline)) void fail(void)
     if (strcmp(how, "spin") == 0)
         while (zero == 0)
             counter++;
+    if (strcmp(how, "block") == 0) {
+        int ends[2];
+        if (pipe(ends) == 0)
+            counter = (int)syscall(SYS_read, ends[0], &zero, 1);
+    }
     if (strcmp(how, "idle") == 0)
         for (;;)
             usleep(1000);
@@ -82,7 +88,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-CODES = {"segv": 139, "call": 139, "abort": 134, "fpe": 136, "ill": 132, "bus": 135, "overflow": 139, "spin": 137}
+CODES = {"segv": 139, "call": 139, "abort": 134, "fpe": 136, "ill": 132, "bus": 135, "overflow": 139, "spin": 137, "block": 137}
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +123,16 @@ def test_a_rank_that_fails_is_reported_and_the_others_go_on(installed, program, 
     process = start(installed, tmp_path, program, [how, *more], "--trace", trace, compute="500ms")
     out, said = process.communicate(timeout=60)
     result = json.loads(out)
-    rule = "program.spin" if how == "spin" else "program.crash"
+    rule = "program.spin" if how in ("spin", "block") else "program.crash"
     assert process.returncode == 1, out + said
     assert [f"end {rank}" in said for rank in range(4)] == [True, False, True, True]
     assert result["findings"][rule]["count"] == 1 and result["jobs"][0]["exit"] == CODES[how]
     (crash,) = result["crashes"]
     assert crash["rank"] == "p.1" and crash["node"] == 0 and crash["time_ps"] > 0
-    assert crash["backtrace"][0].startswith("deep at program.c:" if how == "overflow" else "fail at program.c:")
+    own = next(frame for frame in crash["backtrace"] if "libc.so" not in frame)
+    assert own.startswith("deep at program.c:" if how == "overflow" else "fail at program.c:") and (own == crash["backtrace"][0] or how == "block")
     assert ("computes without a call since" in crash["text"]) == (how == "spin")
+    assert ("waits in the operating system, which stops all ranks, since" in crash["text"]) == (how == "block")
     assert trace.stat().st_size > 0
 
 

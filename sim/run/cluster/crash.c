@@ -16,7 +16,7 @@ static struct sim_finding_rule crash_rule = {
 };
 static struct sim_finding_rule spin_rule = {
     .name = "program.spin",
-    .summary = "a rank computed for longer than limits.compute without a call",
+    .summary = "a rank made no call for longer than limits.compute",
     .severity = SIM_FINDING_ERROR,
 };
 
@@ -81,7 +81,10 @@ static char *describe(const struct sim_crash *crash, const GPtrArray *frames)
 
     if (crash->signal == 0) {
         scenario_format_ps(since, sizeof(since), (double)sim_local_time());
-        g_string_printf(text, "computes without a call since %s", since);
+        g_string_printf(text, "%s since %s",
+                        crash->blocked ? "waits in the operating system, which stops all ranks,"
+                                       : "computes without a call",
+                        since);
     } else {
         g_string_assign(text, signal_name(crash->signal));
         if (crash->overflow)

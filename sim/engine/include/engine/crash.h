@@ -6,7 +6,8 @@
  * a crash of that fiber. The handler notes the calling frames and leaves the signal: the fiber goes
  * on in the `crashed` callback, on another stack, and must not return. A signal in an event handler
  * or in the scheduler is a mistake of the simulator and keeps its default action. A fiber that
- * makes no call for `compute_ms` of wall time is ended in the same way. Virtual clock only; not
+ * makes no call for `compute_ms` of wall time, because it computes or because the operating system
+ * lets it wait, is ended in the same way. Virtual clock only; not
  * together with AddressSanitizer, which has handlers of its own.
  */
 #ifndef JACQUARD_ENGINE_CRASH_H
@@ -19,7 +20,8 @@
 #define SIM_CRASH_FRAMES 64
 
 struct sim_crash {
-    int signal; /* 0: it computes without a call */
+    int signal; /* 0: it makes no call */
+    bool blocked; /* signal 0: it does not compute, but waits in the operating system */
     bool overflow; /* of the fiber's stack */
     bool null; /* it used an address in the first page */
     bool by_program; /* raise() or abort(): no instruction failed */

@@ -8,6 +8,7 @@ import subprocess
 
 import jacquard
 import pytest
+import yaml
 from jacquard import trace
 
 STUCK = jacquard.ROOT / "scenarios/stuck.yaml"
@@ -117,6 +118,28 @@ def test_minimize_leaves_what_the_failure_needs(lossy, tmp_path):
     assert small["jobs"][0]["ranks"] == 2
     assert [fault["fired"] for fault in small["faults"]] == [1]
     assert small["events"] < before["events"]
+
+
+def test_minimize_reduces_the_arguments_of_a_program(tmp_path):
+    """It fails with 3 messages or more and the option --odd; everything else in argv is left out."""
+    (tmp_path / "p.c").write_text("#include <gni_pub.h>\n#include <stdlib.h>\n#include <string.h>\n"
+                                  "int main(int argc, char **argv) {\n"
+                                  "  gni_cdm_handle_t cdm; int i, n = 0, odd = 0;\n"
+                                  "  GNI_CdmCreate(0, 7, 0x12340000, 0, &cdm);\n"
+                                  "  for (i = 1; i < argc; i++) {\n"
+                                  "    if (!strcmp(argv[i], \"-n\")) n = atoi(argv[i + 1]);\n"
+                                  "    odd |= !strcmp(argv[i], \"--odd\");\n"
+                                  "  }\n"
+                                  "  return n >= 3 && odd ? 9 : 0; }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{jacquard.ROOT}/sim/aries/include", tmp_path / "p.c", "-o", tmp_path / "p.so"],
+                   check=True)
+    scenario = {"fabric": {"topology": "dragonfly", "groups": 1},
+                "jobs": [{"name": "p", "program": "p.so", "nodes": "0-3", "argv": ["--verbose", "-n", "1000", "--size", "64", "--odd", "last"]}]}
+    (tmp_path / "p.yaml").write_text(yaml.dump(scenario))
+    sim_run(tmp_path / "p.yaml", "--minimize", "--out", tmp_path / "small", cwd=tmp_path)
+    small = yaml.safe_load((tmp_path / "small/minimal.yaml").read_text())
+    assert [str(word) for word in small["jobs"][0]["argv"]] == ["-n", "4", "--odd"]
+    assert small["jobs"][0]["nodes"] in (0, "0")
 
 
 def test_minimize_refuses_a_run_that_holds(tmp_path):

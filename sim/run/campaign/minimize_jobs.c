@@ -90,6 +90,80 @@ static void reduce_arguments(struct minimizer *minimizer, size_t index,
     }
 }
 
+/* ---- argv of programs ------------------------------------------------------------------------ */
+
+static struct tree *argv_of(const struct minimizer *minimizer, size_t index)
+{
+    return scenario_tree_get(job_at(minimizer, index), "argv");
+}
+
+/* The scenario without `count` arguments from `at` on. */
+static bool try_without_arguments(struct minimizer *minimizer, size_t index, size_t at,
+                                  size_t count)
+{
+    struct tree *tree = scenario_tree_copy(minimizer->best);
+    struct tree *argv = scenario_tree_get(scenario_tree_get(tree, "jobs")->items[index], "argv");
+    size_t i;
+
+    g_assert(at + count <= argv->count);
+    for (i = at; i < at + count; i++)
+        scenario_tree_free(argv->items[i]);
+    memmove(&argv->items[at], &argv->items[at + count],
+            (argv->count - at - count) * sizeof(struct tree *));
+    argv->count -= count;
+    return campaign_minimize_try_smaller(minimizer, tree);
+}
+
+/* An argument that is a whole number, as a word of its own or behind "=": `prefix` bytes come
+ * before it. */
+static bool whole_number(const char *text, size_t *prefix, uint64_t *number)
+{
+    const char *digits = strchr(text, '=');
+
+    digits = digits != NULL ? digits + 1 : text;
+    *prefix = (size_t)(digits - text);
+    return digits[0] != '\0' && strspn(digits, "0123456789") == strlen(digits) &&
+           g_ascii_string_to_unsigned(digits, 10, 0, INT64_MAX, number, NULL);
+}
+
+/* The least of 1, 2, 4, ... up to the number with which it still fails in the same way. */
+static void reduce_argument(struct minimizer *minimizer, size_t index, size_t at)
+{
+    char *text = g_strdup(argv_of(minimizer, index)->items[at]->text), *path, *value;
+    uint64_t number, smaller;
+    size_t prefix;
+    bool done = !whole_number(text, &prefix, &number);
+
+    path = g_strdup_printf("jobs.%zu.argv.%zu", index, at);
+    for (smaller = 1; !done && smaller < number; smaller *= 2) {
+        value = g_strdup_printf("\"%.*s%" PRIu64 "\"", (int)prefix, text, smaller);
+        done = campaign_minimize_try_smaller(minimizer,
+                                             campaign_minimize_with(minimizer->best, path, value));
+        g_free(value);
+    }
+    g_free(path);
+    g_free(text);
+}
+
+/* Leaves out options with their values, then single words; then reduces numbers. */
+static void reduce_argv(struct minimizer *minimizer, size_t index)
+{
+    const struct tree *argv = argv_of(minimizer, index);
+    size_t at;
+
+    if (argv == NULL || argv->type != TREE_SEQUENCE)
+        return;
+    for (at = argv->count; at-- > 0;) {
+        argv = argv_of(minimizer, index);
+        if (at + 1 < argv->count && argv->items[at]->text[0] == '-' &&
+            argv->items[at + 1]->text[0] != '-' && try_without_arguments(minimizer, index, at, 2))
+            continue;
+        try_without_arguments(minimizer, index, at, 1);
+    }
+    for (at = 0; at < argv_of(minimizer, index)->count; at++)
+        reduce_argument(minimizer, index, at);
+}
+
 void campaign_minimize_jobs(struct minimizer *minimizer)
 {
     const struct scenario_options options = {0};
@@ -105,6 +179,7 @@ void campaign_minimize_jobs(struct minimizer *minimizer)
             g_free(path);
         }
         reduce_nodes(minimizer, i);
+        reduce_argv(minimizer, i);
     }
     text = scenario_tree_emit(minimizer->best);
     scenario = scenario_parse(text, strlen(text), minimizer->options->file, &options, &error);

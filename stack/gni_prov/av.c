@@ -235,12 +235,11 @@ static uint32_t place_of(const struct gnip_av *av, fi_addr_t address, uint32_t *
     return find_exactly(av, (uint32_t)plain, (uint32_t)(plain >> 32));
 }
 
-int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
+int gnip_av_find_unlocked(const struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
 {
     uint32_t context, place;
     int rc = -FI_EINVAL;
 
-    gnip_lock(&av->lock);
     place = place_of(av, address, &context);
     if (place != REMOVED) {
         expand(&av->entries[place], name);
@@ -249,6 +248,15 @@ int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
             rc = 0;
         }
     }
+    return rc;
+}
+
+int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
+{
+    int rc;
+
+    gnip_lock(&av->lock);
+    rc = gnip_av_find_unlocked(av, address, name);
     gnip_unlock(&av->lock);
     return rc;
 }

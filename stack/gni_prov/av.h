@@ -28,6 +28,8 @@ int gnip_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_
  * context. 0 or -FI_EINVAL.
  */
 int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name);
+/* The same where av->lock is held, or where no thread of the process runs. */
+int gnip_av_find_unlocked(const struct gnip_av *av, fi_addr_t address, struct gnip_name *name);
 /* The fi_addr for a name, or FI_ADDR_NOTAVAIL. */
 fi_addr_t gnip_av_reverse(struct gnip_av *av, const struct gnip_name *peer);
 

@@ -249,6 +249,7 @@ static struct gnip_ctx *new_ctx(void)
     gnip_ctx_incarnate(ctx);
     if (port_checks())
         port_at_end(gnip_findings_process_ends);
+    port_at_wait(gnip_findings_process_waits);
     return ctx;
 }
 

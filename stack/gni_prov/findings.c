@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "av.h"
 #include "cq_internal.h"
 #include "ctx.h"
 #include "domain.h"
@@ -193,6 +194,115 @@ void gnip_findings_process_ends(void)
         for (each = domain->cqs.next; each != &domain->cqs; each = each->next)
             gnip_findings_cq_closes(gnip_container(each, struct gnip_cq, domain_link));
     }
+}
+
+/* ---- what a process waits for ---------------------------------------------------------------- */
+
+struct awaited {
+    const struct gnip_req *receive, *other; /* the oldest receive without a message; else */
+    uint32_t receives, others;
+};
+
+static void note_operations(struct gnip_ep *ep, struct awaited *awaited)
+{
+    const struct gnip_req *req;
+    uint32_t place = 0;
+
+    while ((req = gnip_req_each(ep, &place)) != NULL) {
+        if (req->kind == GNIP_REQ_RECV && req->posted) {
+            awaited->receives++;
+            if (awaited->receive == NULL || req->post.sequence < awaited->receive->post.sequence)
+                awaited->receive = req;
+        } else if (req->kind != GNIP_REQ_CONTROL && !req->multi && req->cq_reserved) {
+            awaited->others++;
+            if (awaited->other == NULL)
+                awaited->other = req;
+        }
+    }
+}
+
+/* ", peer app.3", or nothing */
+static void print_peer(const struct gnip_name *peer, char *text, size_t size)
+{
+    char name[64];
+
+    port_peer_name(peer->device_addr, peer->cm_nic_cdm_id, name, sizeof(name));
+    snprintf(text, size, ", peer %s", name);
+}
+
+/* The first message that came for the endpoint and that no receive takes. */
+static void print_unmatched(const struct gnip_req *receive, char *text, size_t size)
+{
+    bool tagged = (receive->flags & FI_TAGGED) != 0;
+    struct gnip_match *match = tagged ? receive->ep->tagged : receive->ep->untagged;
+    uint32_t count = count_messages(match);
+    const struct gnip_unexpected *first;
+
+    text[0] = '\0';
+    if (count == 0)
+        return;
+    first = gnip_match_first(match, NULL);
+    if (tagged)
+        snprintf(text, size,
+                 " (%" PRIu32 " came that it does not match, the first with tag 0x%" PRIx64 ")",
+                 count, first->tag);
+    else
+        snprintf(text, size, " (%" PRIu32 " came that it does not match)", count);
+}
+
+static void print_receive(const struct awaited *awaited, char *text, size_t size)
+{
+    const struct gnip_req *receive = awaited->receive;
+    struct gnip_name peer;
+    char tag[64] = "", unmatched[96], source[80] = " of any peer", more[48] = "";
+
+    if (receive->flags & FI_TAGGED)
+        snprintf(tag, sizeof(tag), " with tag 0x%" PRIx64, receive->post.tag);
+    if (receive->post.source != FI_ADDR_UNSPEC && receive->ep->av != NULL &&
+        gnip_av_find_unlocked(receive->ep->av, receive->post.source, &peer) == 0)
+        print_peer(&peer, source, sizeof(source));
+    if (awaited->receives > 1)
+        snprintf(more, sizeof(more), ", first of %" PRIu32 " receives", awaited->receives);
+    print_unmatched(receive, unmatched, sizeof(unmatched));
+    snprintf(text, size, "a message%s%s%s%s", tag, source, unmatched, more);
+}
+
+static void print_other(const struct awaited *awaited, char *text, size_t size)
+{
+    static const char *const names[] = {
+        [GNIP_REQ_SEND] = "send", [GNIP_REQ_RECV] = "receive", [GNIP_REQ_WRITE] = "write",
+        [GNIP_REQ_READ] = "read", [GNIP_REQ_AMO] = "atomic",   [GNIP_REQ_FETCH] = "atomic",
+    };
+    const struct gnip_req *req = awaited->other;
+    char peer[80] = "", more[48] = "";
+
+    if (req->vc != NULL)
+        print_peer(&req->vc->peer, peer, sizeof(peer));
+    if (awaited->others > 1)
+        snprintf(more, sizeof(more), ", first of %" PRIu32 " operations", awaited->others);
+    snprintf(text, size, "the completion of a %s of %" PRIu64 " bytes%s%s", names[req->kind],
+             req->bytes, peer, more);
+}
+
+void gnip_findings_process_waits(char *text, size_t size)
+{
+    struct gnip_ctx *ctx = gnip_ctx_current();
+    struct awaited awaited = {NULL};
+    struct port_link *at, *each;
+
+    text[0] = '\0';
+    if (ctx == NULL)
+        return;
+    for (at = ctx->domains.next; at != &ctx->domains; at = at->next) {
+        struct gnip_domain *domain = gnip_container(at, struct gnip_domain, ctx_link);
+
+        for (each = domain->eps.next; each != &domain->eps; each = each->next)
+            note_operations(gnip_container(each, struct gnip_ep, domain_link), &awaited);
+    }
+    if (awaited.receive != NULL)
+        print_receive(&awaited, text, size);
+    else if (awaited.other != NULL)
+        print_other(&awaited, text, size);
 }
 
 /* ---- memory regions -------------------------------------------------------------------------- */

@@ -21,6 +21,8 @@ void gnip_findings_unwatch(struct gnip_req *req) __attribute__((cold));
 void gnip_findings_cq_closes(struct gnip_cq *cq);
 void gnip_findings_ep_closes(struct gnip_ep *ep);
 void gnip_findings_mr_closes(const struct gnip_mr *mr);
+/* For port_at_wait: the operation that the process has waited for the longest. */
+void gnip_findings_process_waits(char *text, size_t size);
 /* For port_at_end: the same for all objects that the process has not closed. */
 void gnip_findings_process_ends(void);
 

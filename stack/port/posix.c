@@ -156,6 +156,11 @@ void port_at_end(void (*end)(void))
     (void)end;
 }
 
+void port_at_wait(void (*describe)(char *text, size_t size))
+{
+    (void)describe;
+}
+
 bool port_copy(void *to, const void *from, size_t bytes)
 {
     memcpy(to, from, bytes);

@@ -300,3 +300,35 @@ def test_a_crash_in_the_provider_shows_its_functions_and_those_of_the_program(tm
     functions = [frame.split()[0] for frame in crash["backtrace"]]
     assert crash["rank"] == "app.1" and "SIGSEGV, an address near NULL, in gnip_" in crash["text"]
     assert "gnip_nic_progress" in functions and functions[-1] == "main" and "at bad.c:" in crash["backtrace"][-1]
+
+
+def hang(tmp_path, program):
+    """The result of the program on two nodes, which ends by deadlock or without progress."""
+    (tmp_path / "bad.c").write_text(program)
+    subprocess.run(["gcc", "-g", "-O1", "-shared", "-fPIC", f"-I{jacquard.ROOT}/stack/pmi2/include", tmp_path / "bad.c", "-o",
+                    tmp_path / "bad.so", "-lfabric"], check=True)
+    (tmp_path / "bad.yaml").write_text("fabric: {preset: mini2}\njobs: [{name: app, program: bad.so, nodes: '0,4'}]\n"
+                                       "limits: {no_progress: 100ms}\n")
+    done = subprocess.run([jacquard.runner.sim_run(), tmp_path / "bad.yaml", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_hang_of_a_libfabric_program_names_the_message_that_did_not_come(tmp_path):
+    """Rank 1 waits for tag 2, but rank 0 sends tag 1. Rank 0 has what it wants and waits for rank 1 in PMI2_Finalize."""
+    good = PROVIDER.replace("(void *)64", "(void *)data").replace("caps = FI_TAGGED", "caps = FI_TAGGED | FI_DIRECTED_RECV")
+    result = hang(tmp_path, good.replace("FI_ADDR_UNSPEC, 1,", "peer, rank == 1 ? 2 : 1,"))
+    waits = {waiter["ranks"][0]: waiter["waits_for"] for waiter in result["waiters"]}
+    assert waits["app.1"].startswith("a message with tag 0x2, peer app.0 (1 came that it does not match, the first with tag 0x1); "
+                                     "it polls"), waits
+    chain, = [line for line in result["story"] if "wait-for chain" in line]
+    assert "app.1 waits for a message with tag 0x2, peer app.0" in chain and "app.0" in chain, chain
+
+
+def test_a_hang_of_a_libfabric_program_names_one_of_several_receives(tmp_path):
+    good = PROVIDER.replace("(void *)64", "(void *)data")
+    result = hang(tmp_path, good.replace("got < 2", "got < (rank == 1 ? 4 : 2)").replace(
+        "for (got", "if (rank == 1) { fi_trecv(ep, data, 8, NULL, FI_ADDR_UNSPEC, 7, 0, NULL); "
+                    "fi_trecv(ep, data, 8, NULL, FI_ADDR_UNSPEC, 8, 0, NULL); }\n    for (got"))
+    waits = {waiter["ranks"][0]: waiter["waits_for"] for waiter in result["waiters"]}
+    assert waits["app.1"].startswith("a message with tag 0x7 of any peer, first of 2 receives; it polls"), waits

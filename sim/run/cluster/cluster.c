@@ -95,6 +95,40 @@ err:
     return NULL;
 }
 
+struct rank *cluster_rank_called(const struct cluster *cluster, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char *end;
+    guint64 id;
+    size_t i;
+
+    if (dot == NULL || !g_ascii_isdigit(dot[1]))
+        return NULL;
+    id = g_ascii_strtoull(dot + 1, &end, 10);
+    for (i = 0; i < cluster->job_count && *end == '\0'; i++) {
+        const struct job *job = &cluster->jobs[i];
+
+        if (id < job->rank_count && strncmp(name, job->name, (size_t)(dot - name)) == 0 &&
+            job->name[dot - name] == '\0')
+            return &job->ranks[id];
+    }
+    return NULL;
+}
+
+/* Where the program itself polls for completions, its stacks know which operation has none. */
+static char *why_of(const struct cluster *cluster, const char *name, const char *why)
+{
+    bool polls = g_str_has_prefix(why, "completion queue") || strcmp(why, "runnable") == 0;
+    struct rank *rank = polls ? cluster_rank_called(cluster, name) : NULL;
+    char *said = rank != NULL ? port_process_waits(rank) : NULL, *text;
+
+    if (said == NULL)
+        return g_strdup(why);
+    text = g_strdup_printf("%s; %s", said, strcmp(why, "runnable") == 0 ? "it polls" : why);
+    g_free(said);
+    return text;
+}
+
 static void collect_waiter(const char *name, const char *why, sim_time_t since, void *arg)
 {
     struct cluster *cluster = arg;
@@ -105,7 +139,7 @@ static void collect_waiter(const char *name, const char *why, sim_time_t since, 
             g_renew(struct waiter, cluster->waiters, MAX(cluster->waiter_count * 2, 1));
     waiter = &cluster->waiters[cluster->waiter_count++];
     waiter->name = g_strdup(name);
-    waiter->why = g_strdup(why);
+    waiter->why = why_of(cluster, name, why);
     waiter->since = since;
 }
 

@@ -20,12 +20,26 @@ struct port_process *port_process_get(struct rank *rank)
     return rank->port;
 }
 
+static struct rank *described; /* no fiber runs: for whom port_process_waits() asks the stacks */
+
 struct port_process *port_self(void)
 {
-    struct rank *rank = rank_self();
+    struct rank *rank = described != NULL ? described : rank_self();
 
     g_assert(rank != NULL); /* stacks are called by ranks */
     return port_process_get(rank);
+}
+
+char *port_process_waits(struct rank *rank)
+{
+    char text[300] = "";
+
+    if (rank->port == NULL || rank->port->at_wait == NULL)
+        return NULL;
+    described = rank;
+    rank->port->at_wait(text, sizeof(text));
+    described = NULL;
+    return text[0] != '\0' ? g_strdup(text) : NULL;
 }
 
 struct port_thread *port_thread_new(struct port_process *self)

@@ -82,6 +82,11 @@ void port_at_end(void (*end)(void))
     port_self()->at_end = end;
 }
 
+void port_at_wait(void (*describe)(char *text, size_t size))
+{
+    port_self()->at_wait = describe;
+}
+
 void port_process_ended(struct rank *rank)
 {
     if (rank->port != NULL && rank->port->at_end != NULL)

@@ -17,22 +17,6 @@ static const struct waiter *waiter_of(const struct story *story, const struct ra
     return waiter;
 }
 
-static const struct rank *find_rank(const struct cluster *cluster, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    guint64 id;
-    size_t i;
-
-    if (dot == NULL || !g_ascii_isdigit(dot[1]))
-        return NULL;
-    id = g_ascii_strtoull(dot + 1, NULL, 10);
-    for (i = 0; i < cluster->job_count; i++)
-        if (id < cluster->jobs[i].rank_count &&
-            verdict_rank_is_called(&cluster->jobs[i].ranks[id], name))
-            return &cluster->jobs[i].ranks[id];
-    return NULL;
-}
-
 /* ---- one step -------------------------------------------------------------------------------- */
 
 /* "…, peer app.3 on node 12; …", or, when that process has gone, "…, peer instance 3 of node 12;
@@ -52,7 +36,7 @@ static const struct rank *peer_of(const struct cluster *cluster, const struct ra
     peer += strlen(", peer ");
     length = strcspn(peer, " ");
     name = g_strndup(peer, length);
-    found = find_rank(cluster, name);
+    found = cluster_rank_called(cluster, name);
     g_free(name);
     node_text = strstr(peer, "node ");
     if (found != NULL || node_text == NULL || !g_str_has_prefix(peer, "instance "))
@@ -151,7 +135,7 @@ bool verdict_chain_find(const struct story *story, struct wait_chain *best)
     best->length = 0;
     best->again = NULL;
     for (i = 0; i < most; i++) {
-        const struct rank *rank = find_rank(cluster, cluster->waiters[i].name);
+        const struct rank *rank = cluster_rank_called(cluster, cluster->waiters[i].name);
         struct wait_chain chain;
 
         if (rank == NULL)

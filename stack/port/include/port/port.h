@@ -178,6 +178,12 @@ void port_peer_name(uint32_t nic_address, uint32_t instance, char *name, size_t 
  * be held then by threads that have ended.
  */
 void port_at_end(void (*end)(void));
+/*
+ * Calls `describe` when a run ends in which the calling process waits for ever, while none of its
+ * threads runs: it writes in one phrase what the process waits for, or an empty text. The phrase
+ * names a process that must act as ", peer NAME" (port_peer_name). Locks may be held.
+ */
+void port_at_wait(void (*describe)(char *text, size_t size));
 /* memcpy(3) from memory of the program. False: a page was not mapped. */
 bool port_copy(void *to, const void *from, size_t bytes);
 

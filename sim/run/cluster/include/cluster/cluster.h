@@ -277,6 +277,8 @@ void cluster_job_for_each_rank_on(struct job *job, uint32_t node,
 uint32_t cluster_job_ranks_on(struct job *job, uint32_t node); /* how many */
 void cluster_apps_free(struct app *apps, uint32_t count);
 
+/* The rank of this name, such as "app.3"; NULL: none. */
+struct rank *cluster_rank_called(const struct cluster *cluster, const char *name);
 /* Ends a rank from outside: its node crashed, or the error policy killed its process. */
 void rank_kill(struct rank *rank, const char *why);
 /* The same for a rank whose running fiber has crashed; returns, and the fiber must not go on. */

@@ -18,6 +18,7 @@ struct port_process {
     struct sim_random random; /* port_random() */
     bool random_ready;
     void (*at_end)(void); /* port_at_end(); NULL: none */
+    void (*at_wait)(char *text, size_t size); /* port_at_wait(); NULL: none */
 };
 
 struct port_process *port_process_get(struct rank *rank); /* makes it */
@@ -49,6 +50,8 @@ void port_forget(struct rank *rank, const struct sim_fiber *fiber);
 
 /* The rank ends in order: calls what the stacks want to be called then. On a fiber of the rank. */
 void port_process_ended(struct rank *rank);
+/* What the stacks say that a waiting rank waits for; g_free(). NULL: nothing. Outside of fibers. */
+char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */
 void port_findings_register(void);
 

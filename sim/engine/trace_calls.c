@@ -14,6 +14,7 @@
 #include "trace_internal.h"
 
 #define DEPTH_MAX 8
+#define NOTES_MAX 6 /* arguments of a call that it notes itself */
 
 struct frame {
     const char *name;
@@ -21,6 +22,8 @@ struct frame {
     uint64_t flow, value;
     bool written; /* something of it is in the trace, so it is no idling */
     bool has_value;
+    uint8_t notes;
+    struct sim_trace_argument note[NOTES_MAX];
 };
 
 struct caller {
@@ -119,6 +122,19 @@ void sim_trace_call_begin(const char *name)
         caller->frames[caller->depth - 1] = (struct frame){.name = name, .began = sim_core.local};
 }
 
+void sim_trace_call_note(const char *name, const char *text, uint64_t number)
+{
+    struct caller *caller = caller_of(sim_core.fiber);
+    struct frame *frame;
+
+    if (caller == NULL || caller->depth == 0 || caller->depth > DEPTH_MAX)
+        return;
+    frame = &caller->frames[caller->depth - 1];
+    if (frame->notes < NOTES_MAX)
+        frame->note[frame->notes++] =
+            (struct sim_trace_argument){.name = name, .text = text, .number = number};
+}
+
 void sim_trace_call_end(const struct sim_trace_argument *arguments, size_t number)
 {
     struct caller *caller = caller_of(sim_core.fiber);
@@ -141,6 +157,10 @@ void sim_trace_call_end(const struct sim_trace_argument *arguments, size_t numbe
     }
     write_idle(caller);
     mark_written(caller);
+    if (frame->notes != 0 && number == 0) {
+        arguments = frame->note;
+        number = frame->notes;
+    }
     write_slice(caller, frame->name, frame->began, sim_core.local, frame, arguments, number);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "amo.h"
 #include "bounce.h"
+#include "call_trace.h"
 #include "cntr.h"
 #include "ep.h"
 #include "gnip.h"
@@ -197,10 +198,12 @@ static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
         if (rc != 0)
             return rc;
     }
+    if (gnip_unlikely(port_tracing()))
+        gnip_trace_rma(wanted->width, wanted->peer, wanted->key);
     gnip_lock(&ep->lock);
     rc = accept(ep, wanted);
     gnip_unlock(&ep->lock);
-    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc;
+    return gnip_traced(gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc);
 }
 
 static uint64_t load(const void *from, uint8_t width)

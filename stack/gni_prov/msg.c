@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_send, fi_recv and the other calls for messages, tagged and untagged. */
+#include "call_trace.h"
 #include "cntr.h"
 #include "ep.h"
 #include "findings.h"
@@ -83,6 +84,8 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     if (gnip_unlikely(!sum(iov, count, &bytes) || ((flags & FI_INJECT) && bytes > GNIP_INJECT) ||
                       gnip_trigger_check(ep, context, flags) != 0))
         return -FI_EINVAL;
+    if (gnip_unlikely(port_tracing()))
+        gnip_trace_message(bytes, peer, tag, flags);
     gnip_lock(&ep->lock);
     rc = gnip_vc_find(ep, peer, &vc);
     if (gnip_likely(rc == 0))
@@ -129,14 +132,16 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
     PORT_CALL("fi_send");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, &desc, 1, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags);
+    return gnip_traced(
+        send_any(fid, &iov, &desc, 1, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags));
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                          fi_addr_t peer, void *context)
 {
     PORT_CALL("fi_sendv");
-    return send_any(fid, iov, desc, count, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags);
+    return gnip_traced(
+        send_any(fid, iov, desc, count, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags));
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -144,8 +149,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
     PORT_CALL("fi_sendmsg");
     if (msg == NULL || (flags & ~(uint64_t)SEND_FLAGS))
         return -FI_EINVAL;
-    return send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0, msg->data,
-                    msg->context, with_defaults(gnip_ep_of(fid), flags));
+    return gnip_traced(send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0,
+                                msg->data, msg->context, with_defaults(gnip_ep_of(fid), flags)));
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t peer)
@@ -153,7 +158,8 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
     PORT_CALL("fi_inject");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, NULL, 1, peer, 0, 0, NULL, inject_flags(gnip_ep_of(fid)));
+    return gnip_traced(
+        send_any(fid, &iov, NULL, 1, peer, 0, 0, NULL, inject_flags(gnip_ep_of(fid))));
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -162,8 +168,8 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
     PORT_CALL("fi_senddata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, &desc, 1, peer, 0, data, context,
-                    gnip_ep_of(fid)->tx_flags | FI_REMOTE_CQ_DATA);
+    return gnip_traced(send_any(fid, &iov, &desc, 1, peer, 0, data, context,
+                                gnip_ep_of(fid)->tx_flags | FI_REMOTE_CQ_DATA));
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -172,8 +178,8 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
     PORT_CALL("fi_injectdata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, NULL, 1, peer, 0, data, NULL,
-                    inject_flags(gnip_ep_of(fid)) | FI_REMOTE_CQ_DATA);
+    return gnip_traced(send_any(fid, &iov, NULL, 1, peer, 0, data, NULL,
+                                inject_flags(gnip_ep_of(fid)) | FI_REMOTE_CQ_DATA));
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -182,16 +188,16 @@ static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void
     PORT_CALL("fi_tsend");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, &desc, 1, peer, tag, 0, context,
-                    gnip_ep_of(fid)->tx_flags | FI_TAGGED);
+    return gnip_traced(send_any(fid, &iov, &desc, 1, peer, tag, 0, context,
+                                gnip_ep_of(fid)->tx_flags | FI_TAGGED));
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                             fi_addr_t peer, uint64_t tag, void *context)
 {
     PORT_CALL("fi_tsendv");
-    return send_any(fid, iov, desc, count, peer, tag, 0, context,
-                    gnip_ep_of(fid)->tx_flags | FI_TAGGED);
+    return gnip_traced(send_any(fid, iov, desc, count, peer, tag, 0, context,
+                                gnip_ep_of(fid)->tx_flags | FI_TAGGED));
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -199,8 +205,9 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
     PORT_CALL("fi_tsendmsg");
     if (msg == NULL || (flags & ~(uint64_t)SEND_FLAGS))
         return -FI_EINVAL;
-    return send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag, msg->data,
-                    msg->context, with_defaults(gnip_ep_of(fid), flags) | FI_TAGGED);
+    return gnip_traced(send_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag,
+                                msg->data, msg->context,
+                                with_defaults(gnip_ep_of(fid), flags) | FI_TAGGED));
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t peer,
@@ -209,8 +216,8 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi
     PORT_CALL("fi_tinject");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, NULL, 1, peer, tag, 0, NULL,
-                    inject_flags(gnip_ep_of(fid)) | FI_TAGGED);
+    return gnip_traced(send_any(fid, &iov, NULL, 1, peer, tag, 0, NULL,
+                                inject_flags(gnip_ep_of(fid)) | FI_TAGGED));
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -219,8 +226,8 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, 
     PORT_CALL("fi_tsenddata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, &desc, 1, peer, tag, data, context,
-                    gnip_ep_of(fid)->tx_flags | FI_TAGGED | FI_REMOTE_CQ_DATA);
+    return gnip_traced(send_any(fid, &iov, &desc, 1, peer, tag, data, context,
+                                gnip_ep_of(fid)->tx_flags | FI_TAGGED | FI_REMOTE_CQ_DATA));
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -229,8 +236,8 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
     PORT_CALL("fi_tinjectdata");
     struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-    return send_any(fid, &iov, NULL, 1, peer, tag, data, NULL,
-                    inject_flags(gnip_ep_of(fid)) | FI_TAGGED | FI_REMOTE_CQ_DATA);
+    return gnip_traced(send_any(fid, &iov, NULL, 1, peer, tag, data, NULL,
+                                inject_flags(gnip_ep_of(fid)) | FI_TAGGED | FI_REMOTE_CQ_DATA));
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -281,6 +288,7 @@ recv_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 {
     struct gnip_ep *ep = gnip_ep_of(fid);
     struct gnip_req *req;
+    uint64_t bytes;
     int rc = gnip_ep_may(ep, flags & FI_TAGGED ? FI_TAGGED | FI_RECV : FI_MSG | FI_RECV);
 
     if (gnip_unlikely(rc != 0))
@@ -288,6 +296,8 @@ recv_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     if (gnip_unlikely(count > GNIP_IOV || (count > 0 && iov == NULL) ||
                       ((flags & FI_MULTI_RECV) && count != 1)))
         return -FI_EINVAL;
+    if (gnip_unlikely(port_tracing()) && sum(iov, count, &bytes))
+        gnip_trace_message(bytes, source, tag, flags);
     gnip_lock(&ep->lock);
     req = gnip_recv_new(ep, iov, desc, count, context, flags);
     if (gnip_unlikely(req == NULL)) {
@@ -315,14 +325,16 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
     PORT_CALL("fi_recv");
     struct iovec iov = {buf, len};
 
-    return recv_any(fid, &iov, &desc, 1, source, 0, 0, context, gnip_ep_of(fid)->rx_flags);
+    return gnip_traced(
+        recv_any(fid, &iov, &desc, 1, source, 0, 0, context, gnip_ep_of(fid)->rx_flags));
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                          fi_addr_t source, void *context)
 {
     PORT_CALL("fi_recvv");
-    return recv_any(fid, iov, desc, count, source, 0, 0, context, gnip_ep_of(fid)->rx_flags);
+    return gnip_traced(
+        recv_any(fid, iov, desc, count, source, 0, 0, context, gnip_ep_of(fid)->rx_flags));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -330,8 +342,8 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
     PORT_CALL("fi_recvmsg");
     if (msg == NULL || (flags & ~(uint64_t)RECV_FLAGS))
         return -FI_EINVAL;
-    return recv_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0, 0, msg->context,
-                    rx_flags(gnip_ep_of(fid), flags));
+    return gnip_traced(recv_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, 0, 0,
+                                msg->context, rx_flags(gnip_ep_of(fid), flags)));
 }
 
 static uint64_t tagged_flags(const struct gnip_ep *ep)
@@ -345,16 +357,16 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc
     PORT_CALL("fi_trecv");
     struct iovec iov = {buf, len};
 
-    return recv_any(fid, &iov, &desc, 1, source, tag, ignore, context,
-                    tagged_flags(gnip_ep_of(fid)));
+    return gnip_traced(
+        recv_any(fid, &iov, &desc, 1, source, tag, ignore, context, tagged_flags(gnip_ep_of(fid))));
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                             fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
 {
     PORT_CALL("fi_trecvv");
-    return recv_any(fid, iov, desc, count, source, tag, ignore, context,
-                    tagged_flags(gnip_ep_of(fid)));
+    return gnip_traced(recv_any(fid, iov, desc, count, source, tag, ignore, context,
+                                tagged_flags(gnip_ep_of(fid))));
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -367,8 +379,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
         return -FI_EINVAL;
     if (flags & PEEK_FLAGS)
         return gnip_peek(ep, msg, flags);
-    return recv_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag, msg->ignore,
-                    msg->context, rx_flags(ep, flags) | FI_TAGGED);
+    return gnip_traced(recv_any(fid, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag,
+                                msg->ignore, msg->context, rx_flags(ep, flags) | FI_TAGGED));
 }
 
 const struct fi_ops_msg gnip_msg_ops = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reads and writes: libfabric's functions, up to the request. The rest is in rma_post.c. */
+#include "call_trace.h"
 #include "cntr.h"
 #include "domain.h"
 #include "ep.h"
@@ -121,10 +122,12 @@ static ssize_t start(struct gnip_ep *ep, enum gnip_req_kind kind, const struct t
         if (rc != 0)
             return rc;
     }
+    if (gnip_unlikely(port_tracing()))
+        gnip_trace_rma(wanted->bytes, wanted->peer, wanted->key);
     gnip_lock(&ep->lock);
     rc = accept(ep, kind, wanted);
     gnip_unlock(&ep->lock);
-    return gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc;
+    return gnip_traced(gnip_unlikely(rc == -FI_EAGAIN) ? gnip_ep_wait_for_room(ep) : rc);
 }
 
 /* ---- libfabric's functions ------------------------------------------------------------------- */

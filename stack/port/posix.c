@@ -156,6 +156,21 @@ void port_at_end(void (*end)(void))
     (void)end;
 }
 
+bool port_tracing(void)
+{
+    return false;
+}
+
+void port_trace_number(const char *name, uint64_t number)
+{
+    (void)name, (void)number;
+}
+
+void port_trace_text(const char *name, const char *text)
+{
+    (void)name, (void)text;
+}
+
 void port_at_wait(void (*describe)(char *text, size_t size))
 {
     (void)describe;

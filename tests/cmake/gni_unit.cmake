@@ -31,7 +31,7 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
   gni_alone(gni_match port match_unit match)
   foreach(name IN ITEMS message message_failure message_receive)
     gni_alone(gni_${name}_alone port ${name}_unit
-      match msg eager rndzv rndzv_send recv mrecv req bounce peek ep_call nosys)
+      match msg eager rndzv rndzv_send recv mrecv req bounce peek ep_call nosys call_trace)
   endforeach()
   gni_alone(gni_msg_cm_alone port msg_cm_unit msg_cm msg_ep msg_listen msg_wire eq waitable nosys)
   gni_alone(gni_rx_window port rx_window_unit rx_window)

@@ -27,3 +27,18 @@ bool port_checks(void)
 {
     return false;
 }
+
+bool port_tracing(void)
+{
+    return false;
+}
+
+void port_trace_number(const char *name, uint64_t number)
+{
+    (void)name, (void)number;
+}
+
+void port_trace_text(const char *name, const char *text)
+{
+    (void)name, (void)text;
+}

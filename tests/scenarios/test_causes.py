@@ -332,3 +332,18 @@ def test_a_hang_of_a_libfabric_program_names_one_of_several_receives(tmp_path):
                     "fi_trecv(ep, data, 8, NULL, FI_ADDR_UNSPEC, 8, 0, NULL); }\n    for (got"))
     waits = {waiter["ranks"][0]: waiter["waits_for"] for waiter in result["waiters"]}
     assert waits["app.1"].startswith("a message with tag 0x7 of any peer, first of 2 receives; it polls"), waits
+
+
+def test_a_trace_has_the_arguments_of_libfabric_calls(tmp_path):
+    """Bytes, peer and tag of sends and receives."""
+    good = PROVIDER.replace("(void *)64", "(void *)data")
+    (tmp_path / "good.c").write_text(good)
+    subprocess.run(["gcc", "-g", "-O1", "-w", "-shared", "-fPIC", f"-I{jacquard.ROOT}/stack/pmi2/include", tmp_path / "good.c", "-o",
+                    tmp_path / "good.so", "-lfabric"], check=True)
+    (tmp_path / "good.yaml").write_text("fabric: {preset: mini2}\njobs: [{name: app, program: good.so, nodes: '0,4'}]\n")
+    subprocess.run([jacquard.runner.sim_run(), tmp_path / "good.yaml", "--quiet", "--trace", tmp_path / "t.pftrace"], check=True)
+    shown = subprocess.run([jacquard.build_directory() / "bin/jacquard", "trace", "show", tmp_path / "t.pftrace", "--rank", "0"],
+                           capture_output=True, text=True, check=True).stdout
+    calls = [line.split("  ")[-1] for line in shown.splitlines() if " fi_t" in line and "idle" not in line]
+    assert any("fi_tsend" in call and call.endswith("bytes=64 peer=0 tag=1") for call in calls), calls
+    assert any("fi_trecv" in call and call.endswith("bytes=64 peer=any tag=1") for call in calls), calls

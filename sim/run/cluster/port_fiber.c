@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster/port_fiber.h"
+#include "engine/trace.h"
 
 /* ---- who calls ------------------------------------------------------------------------------- */
 
@@ -331,6 +332,21 @@ void **port_slot(enum port_slot slot)
 uintptr_t port_call_begin(const char *name)
 {
     return sim_call_begin(name);
+}
+
+bool port_tracing(void)
+{
+    return sim_trace_on;
+}
+
+void port_trace_number(const char *name, uint64_t number)
+{
+    sim_trace_call_note(name, NULL, number);
+}
+
+void port_trace_text(const char *name, const char *text)
+{
+    sim_trace_call_note(name, text, 0);
 }
 
 void port_call_end(uintptr_t outer)

@@ -94,6 +94,9 @@ void sim_trace_add_number(const char *name, uint64_t number);
  * sim_trace_on; sim_call_begin() and sim_call_end() do. Fibers that have no rank are not followed.
  */
 void sim_trace_set_caller(const struct sim_fiber *fiber, uint32_t node, uint32_t index);
+/* Adds an argument to the innermost call in progress that has none from elsewhere: a static text,
+ * or (NULL) a number. At most 6. */
+void sim_trace_call_note(const char *name, const char *text, uint64_t number);
 /* The rank was killed: its calls in progress end now, without a result but with the reason. */
 void sim_trace_caller_killed(const struct sim_fiber *fiber, const char *why);
 

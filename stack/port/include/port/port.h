@@ -155,6 +155,13 @@ static inline void port_call_leave(const uintptr_t *outer)
     uintptr_t port_call_outer __attribute__((unused, cleanup(port_call_leave))) = \
         port_call_begin(name)
 
+/* Whether somebody wants to see the arguments of calls. False where there is no trace. */
+bool port_tracing(void);
+/* Adds an argument to the innermost call in progress, while port_tracing(). Names and texts are
+ * static. */
+void port_trace_number(const char *name, uint64_t number);
+void port_trace_text(const char *name, const char *text);
+
 /* ---- findings -------------------------------------------------------------------------------- */
 
 /* A rule of the stack's API that a program may break. A constant of the stack. */

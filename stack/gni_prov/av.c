@@ -237,18 +237,15 @@ static uint32_t place_of(const struct gnip_av *av, fi_addr_t address, uint32_t *
 
 int gnip_av_find_unlocked(const struct gnip_av *av, fi_addr_t address, struct gnip_name *name)
 {
-    uint32_t context, place;
-    int rc = -FI_EINVAL;
+    uint32_t context, place = place_of(av, address, &context);
 
-    place = place_of(av, address, &context);
-    if (place != REMOVED) {
-        expand(&av->entries[place], name);
-        if (has_context(av, name, context)) {
-            name->cdm_id += context;
-            rc = 0;
-        }
-    }
-    return rc;
+    if (place == REMOVED)
+        return -FI_EINVAL;
+    expand(&av->entries[place], name);
+    if (!has_context(av, name, context))
+        return -FI_EINVAL;
+    name->cdm_id += context;
+    return 0;
 }
 
 int gnip_av_find(struct gnip_av *av, fi_addr_t address, struct gnip_name *name)

@@ -31,17 +31,11 @@ struct gnip_av_hash {
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void expand(const struct gnip_av_entry *entry, struct gnip_name *name)
-{
-    memset(name, 0, sizeof(*name));
-    memcpy(name, entry, sizeof(*entry));
-}
-
 static struct gnip_name name_at(const struct gnip_av *av, uint32_t place)
 {
-    struct gnip_name name;
+    struct gnip_name name = {0};
 
-    expand(&av->entries[place], &name);
+    memcpy(&name, &av->entries[place], sizeof(struct gnip_av_entry));
     return name;
 }
 
@@ -241,7 +235,7 @@ int gnip_av_find_unlocked(const struct gnip_av *av, fi_addr_t address, struct gn
 
     if (place == REMOVED)
         return -FI_EINVAL;
-    expand(&av->entries[place], name);
+    *name = name_at(av, place);
     if (!has_context(av, name, context))
         return -FI_EINVAL;
     name->cdm_id += context;

@@ -161,7 +161,7 @@ static bool hash_room(struct gnip_av *av, uint32_t more)
 static void hash_out(struct gnip_av *av, uint32_t place)
 {
     struct gnip_name name = name_at(av, place);
-    uint32_t i, slot;
+    uint32_t i, slot = 0; /* find() sets it where it finds a place */
 
     for (i = 0; i < contexts(&name); i++)
         if (find(av, name.device_addr, name.cdm_id + i, &slot) == place)

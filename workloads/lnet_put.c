@@ -341,25 +341,32 @@ static int clean_up(struct test *test, struct lnet_handle_me readable)
     return rc == 0 ? 0 : rank_fail(test->rank, "cleaning up: %d", rc);
 }
 
+/* On the border of a page, as memory of the kernel is: what the NIC needs for a transfer depends on
+ * the address, and the heap's addresses on what the process did before. */
+static uint8_t *pages(size_t bytes)
+{
+    return aligned_alloc(PAGE_SIZE, (bytes + PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE);
+}
+
 static int allocate(struct test *test)
 {
     uint32_t room = test->bytes > 0 ? test->bytes : 1, i;
 
     test->nids = calloc(test->size, sizeof(*test->nids));
     test->slots = calloc(test->window, sizeof(*test->slots));
-    test->readable = malloc(room);
+    test->readable = pages(room);
     if (test->nids == NULL || test->slots == NULL || test->readable == NULL)
         return rank_fail(test->rank, "no memory");
     fill(test->readable, test->bytes, key_of_memory(test->id));
     for (i = 0; i < test->window; i++) {
         test->slots[i].test = test;
-        test->slots[i].data = malloc(room);
+        test->slots[i].data = pages(room);
         if (test->slots[i].data == NULL)
             return rank_fail(test->rank, "no memory");
     }
     for (i = 0; i < RINGS; i++) {
         test->rings[i].test = test;
-        test->rings[i].data = malloc((size_t)16 * room);
+        test->rings[i].data = pages((size_t)16 * room);
         if (test->rings[i].data == NULL)
             return rank_fail(test->rank, "no memory");
     }

@@ -5,25 +5,13 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import struct
-import subprocess
-import time
 from collections import Counter
 
 import jacquard
 import pytest
-import yaml
-
-JACQUARD = jacquard.build_directory() / "bin/jacquard"
-EXCHANGE = jacquard.build_directory() / "tests/lnet_exchange"
-CAPTURE = jacquard.build_directory() / "tests/lnet_capture"
-PORT = 9988
-MIB = 1 << 20
-# What lnet_exchange sends in a round: a PUT with ACK and a GET with REPLY of each size.
-SIZES = [0, 1, 7, 8, 100, 927, 928, 1024, 4095, 4096, 4097, 16384, 65535, 65536, 65537, 100000, 262144, 524289, 1000000,
-         MIB - 1, MIB]
+from lnet_nodes import CAPTURE, EXCHANGE, JACQUARD, MIB, PORT, SIZES, daemon, descriptors, exchange, options, ping, run, serving, wait_until
 
 
 @pytest.fixture
@@ -31,57 +19,6 @@ def hosts():
     """Addresses of this machine that no other test uses: the net 127.x.y.0/24 belongs to this process."""
     pid = os.getpid()
     return lambda number: f"127.{64 + (pid >> 8) % 128}.{pid % 256}.{number}"
-
-
-def options(address, *more):
-    return dict(os.environ, LNET_OPTIONS=f"networks=tcp({address}) accept_port={PORT} {' '.join(more)}")
-
-
-@contextlib.contextmanager
-def serving(environment, command=(), ready="ready"):
-    """A process that is ready; afterwards its standard input is closed, and it has to end well."""
-    process = subprocess.Popen([*command, EXCHANGE, "serve"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout.readline() == f"{ready}\n", process.stderr.read()
-        yield process
-        output, errors = process.communicate(timeout=60)
-        assert process.returncode == 0 and output == "served\n", errors
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextlib.contextmanager
-def daemon(config, *arguments, command=()):
-    process = subprocess.Popen([*command, JACQUARD, "lnetd", *arguments, config], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    try:
-        lines = []
-        while not lines or lines[-1] != "ready\n":
-            lines.append(process.stdout.readline())
-            assert lines[-1], process.stderr.read()
-        yield process, lines[:-1]
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
-    finally:
-        process.kill()
-        process.wait()
-
-
-def run(*command, environment=None):
-    return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=300)
-
-
-def exchange(environment, nid, rounds=1, command=()):
-    done = run(*command, EXCHANGE, "run", nid, rounds, environment=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{2 * len(SIZES) * rounds} messages\n"
-
-
-def ping(address, *nids, command=(), more=()):
-    return run(*command, JACQUARD, "lnet", "ping", "--networks", f"tcp({address})", "--set", f"accept_port={PORT}", *more, *nids)
 
 
 # ---- data ---------------------------------------------------------------------------------------
@@ -372,17 +309,6 @@ def attack(source, target, bytes_):
                 pass
 
 
-def descriptors(process):
-    return len(os.listdir(f"/proc/{process.pid}/fd"))
-
-
-def wait_until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        time.sleep(0.02)
-
-
 def test_hostile_peers_cost_one_connection(hosts):
     target, source = hosts(1), hosts(66)
     with serving(options(target, "accept_timeout=1")) as process:
@@ -451,80 +377,3 @@ def test_no_descriptors_left(hosts):
                 assert peer.recv(1) == b""
             peer.close()
         exchange(options(hosts(2)), f"{target}@tcp")
-
-
-# ---- the control socket ---------------------------------------------------------------------------
-
-
-def lnetctl(path, *words):
-    return run(JACQUARD, "lnetctl", "--socket", path, *words)
-
-
-@pytest.fixture
-def controlled(hosts, tmp_path):
-    config = tmp_path / "node.yaml"
-    config.write_text(f"net:\n  - net type: tcp\n    local NI(s):\n      - nid: {hosts(1)}@tcp\n        tunables:\n"
-                      f"          peer_credits: 12\nroute:\n  - net: tcp7\n    gateway: {hosts(9)}@tcp\n    hop: 2\n")
-    with daemon(config, "--set", f"accept_port={PORT}", "--control", tmp_path / "socket"):
-        yield tmp_path / "socket"
-
-
-def test_lnetctl_shows_a_live_node(hosts, controlled):
-    ping(hosts(2), f"{hosts(1)}@tcp")
-    net = yaml.safe_load(lnetctl(controlled, "net", "show", "-v", "2").stdout)["net"][1]
-    assert net["net type"] == "tcp"
-    ni, = net["local NI(s)"]
-    assert ni["nid"] == f"{hosts(1)}@tcp" and ni["status"] == "up" and ni["tunables"]["peer_credits"] == 12
-    # A ping is a GET that comes in, and a REPLY.
-    assert ni["received_stats"]["get"] == 1 and ni["sent_stats"]["reply"] == 1 and ni["health stats"]["health value"] == 1000
-    peers = yaml.safe_load(lnetctl(controlled, "peer", "show", "-v").stdout)["peer"]
-    assert [peer["primary nid"] for peer in peers if peer["primary nid"] == f"{hosts(2)}@tcp"]
-    route, = yaml.safe_load(lnetctl(controlled, "route", "show", "-v").stdout)["route"]
-    assert route["net"] == "tcp7" and route["gateway"] == f"{hosts(9)}@tcp" and route["hop"] == 2
-    assert yaml.safe_load(lnetctl(controlled, "routing", "show").stdout) == {"routing": [{"enable": 0}]}
-    assert yaml.safe_load(lnetctl(controlled, "stats", "show").stdout)["statistics"]["recv_count"] >= 1
-    assert yaml.safe_load(lnetctl(controlled, "global", "show").stdout)["global"]["transaction_timeout"] == 50
-
-
-def test_lnetctl_pings_and_exports(hosts, controlled, tmp_path):
-    with serving(options(hosts(3))):
-        pong = yaml.safe_load(lnetctl(controlled, "ping", f"{hosts(3)}@tcp").stdout)["ping"]
-    assert pong[0]["peer ni"] == [{"nid": f"{hosts(3)}@tcp"}]
-    assert yaml.safe_load(lnetctl(controlled, "ping", "nowhere").stdout)["ping"][0]["errno"] == -22
-    exported = tmp_path / "exported.yaml"
-    exported.write_text(lnetctl(controlled, "export").stdout.replace(f"{hosts(1)}@tcp", f"{hosts(4)}@tcp"))
-    with daemon(exported, "--set", f"accept_port={PORT}") as (_, lines):
-        assert f"12345-{hosts(4)}@tcp\n" in lines
-
-
-def test_lnetctl_refuses(controlled, tmp_path):
-    for words, message in ((["net", "delete"], "there are net, peer"), (["net"], "there are net, peer"), ([], "words are needed"),
-                           (["x" * 300], "these words are no command"), (["stats\nshow"], "these words are no command")):
-        done = lnetctl(controlled, *words)
-        assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
-    assert "No such file" in lnetctl(tmp_path / "nothing", "net", "show").stderr
-    assert os.stat(controlled).st_mode & 0o777 == 0o600
-    done = run(JACQUARD, "lnetd", "--control", "/does/not/exist/socket", tmp_path / "node.yaml", "--set", f"accept_port={PORT + 1}")
-    assert done.returncode == 2 and "No such file" in done.stderr
-
-
-def test_hostile_clients_of_the_control_socket(controlled):
-    """Long, empty, cut and binary requests cost their connection."""
-    for request in (b"x" * 5000, b"", b"net show", b"\n", b"\0\0\0\n", b"ping " + b"9" * 200 + b"\n", os.urandom(200) + b"\n"):
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(controlled))
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                client.sendall(request)
-                client.shutdown(socket.SHUT_WR)
-                client.recv(1)
-    assert lnetctl(controlled, "stats", "show").returncode == 0
-
-
-def test_a_stale_control_socket_is_replaced(hosts, tmp_path):
-    config = tmp_path / "node.yaml"
-    config.write_text(f"net:\n  - net type: tcp\n    local NI(s):\n      - nid: {hosts(1)}@tcp\n")
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(tmp_path / "socket"))
-    with daemon(config, "--set", f"accept_port={PORT}", "--control", tmp_path / "socket"):
-        assert lnetctl(tmp_path / "socket", "stats", "show").returncode == 0
-    assert not (tmp_path / "socket").exists()

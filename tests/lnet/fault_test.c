@@ -447,6 +447,118 @@ TEST(lnet_95_fail_nid)
     assert_int_equal(count_of(B, LNET_EVENT_PUT), 1);
 }
 
+/* ---- rules of a host ------------------------------------------------------------------------- */
+
+static uint64_t used(unsigned node, uint32_t operation)
+{
+    struct lnet_fault_attr attr;
+    struct lnet_fault_stat stat;
+
+    on(node);
+    assert_int_equal(list_rule(operation, 0, &attr, &stat), 0);
+    return operation == LNET_CTL_DROP_LIST ? stat.u.drop.ds_dropped : stat.u.delay.ls_delayed;
+}
+
+/* A rule may hold messages for any time, not for whole seconds only. */
+TEST(hold_for_a_fraction_of_a_second)
+{
+    const struct lnet_fault_limits limits = {.hold = 250 * SIM_MS};
+    struct lnet_fault_attr attr = delay_rule(1, 0);
+    sim_time_t start;
+
+    receive();
+    assert_int_equal(lnet_node_add_delay(lnet_of(B), &attr, &limits, "short"), 0);
+    start = sim_now();
+    send_puts(1);
+    pass(240 * SIM_MS);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 0);
+    pass(20 * SIM_MS);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 1);
+    assert_in_range(seen[seen_count - 1].at - start, 250 * SIM_MS, 251 * SIM_MS);
+    assert_int_equal(used(B, LNET_CTL_DELAY_LIST), 1);
+}
+
+TEST(a_rule_ends_after_its_count)
+{
+    const struct lnet_fault_limits limits = {.count = 3};
+    struct lnet_fault_attr attr = drop_rule(2, 0);
+
+    receive();
+    assert_int_equal(lnet_node_add_drop(lnet_of(B), &attr, &limits, "three"), 0);
+    send_puts(40);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 37);
+    assert_int_equal(used(B, LNET_CTL_DROP_LIST), 3);
+}
+
+TEST(a_rule_acts_in_its_window)
+{
+    const struct lnet_fault_limits limits = {.from = SIM_S, .until = 2 * SIM_S};
+    struct lnet_fault_attr attr = drop_rule(1, 0);
+    struct lnet_fault_stat stat;
+
+    receive();
+    assert_int_equal(lnet_node_add_drop(lnet_of(B), &attr, &limits, "window"), 0);
+    send_puts(5); /* before */
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 5);
+    pass(SIM_S);
+    send_puts(4);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 5);
+    pass(SIM_S);
+    send_puts(3);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 8);
+    on(B);
+    assert_int_equal(list_rule(LNET_CTL_DROP_LIST, 0, &attr, &stat), 0);
+    assert_int_equal(stat.fs_count, 4); /* it saw only these */
+}
+
+static uint64_t dropped_of_60(uint64_t seed, bool seeded)
+{
+    const struct lnet_fault_limits limits = {.seeded = seeded, .seed = seed};
+    struct lnet_fault_attr attr = drop_rule(10, 0);
+    uint64_t pattern = 0;
+    unsigned i;
+
+    assert_int_equal(lnet_node_add_drop(lnet_of(B), &attr, &limits, "seeded"), 0);
+    for (i = 0; i < 60; i++) {
+        unsigned before = count_of(B, LNET_EVENT_PUT);
+
+        send_puts(1);
+        pattern |= (uint64_t)(count_of(B, LNET_EVENT_PUT) == before) << i;
+    }
+    on(B);
+    assert_int_equal(delete_rules(LNET_CTL_DROP_DEL, 0, 0), 1);
+    return pattern;
+}
+
+/* A seed of its own: the same choices, whatever the node's generator has given before. */
+TEST(a_rule_with_a_seed)
+{
+    uint64_t first, second, third, without;
+
+    receive();
+    first = dropped_of_60(5, true);
+    without = dropped_of_60(0, false);
+    second = dropped_of_60(5, true);
+    third = dropped_of_60(6, true);
+    assert_int_equal(__builtin_popcountll(first), 6);
+    assert_int_equal(__builtin_popcountll(without), 6);
+    assert_true(first == second);
+    assert_true(first != third && first != without);
+}
+
+TEST(limits_that_cannot_be)
+{
+    const struct lnet_fault_limits hold = {.hold = SIM_MS}, window = {.from = 2, .until = 2};
+    struct lnet_fault_attr drop = drop_rule(1, 0), delay = delay_rule(1, 1);
+
+    assert_int_equal(lnet_node_add_drop(lnet_of(A), &drop, &hold, "a"), -EINVAL);
+    assert_int_equal(lnet_node_add_delay(lnet_of(A), &delay, &hold, "b"),
+                     -EINVAL); /* and latency */
+    assert_int_equal(lnet_node_add_drop(lnet_of(A), &drop, &window, "c"), -EINVAL);
+    assert_int_equal(delete_rules(LNET_CTL_DROP_DEL, 0, 0), 0);
+    assert_int_equal(delete_rules(LNET_CTL_DELAY_DEL, 0, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +574,11 @@ int main(void)
         cmocka_unit_test(delay_and_stop),
         cmocka_unit_test(lnet_94_list),
         cmocka_unit_test(lnet_95_fail_nid),
+        cmocka_unit_test(hold_for_a_fraction_of_a_second),
+        cmocka_unit_test(a_rule_ends_after_its_count),
+        cmocka_unit_test(a_rule_acts_in_its_window),
+        cmocka_unit_test(a_rule_with_a_seed),
+        cmocka_unit_test(limits_that_cannot_be),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

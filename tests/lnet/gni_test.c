@@ -410,6 +410,46 @@ TEST_IN(losses_end_each_message_once, NETWORK)
     expect_idle(A, B);
 }
 
+/* ---- LNetCtl of the driver ------------------------------------------------------------------- */
+
+static int control(unsigned command, struct libcfs_ioctl_data *data)
+{
+    data->ioc_net = LNET_NIDNET(gni(A));
+    return LNetCtl(command, data);
+}
+
+TEST_IN(control_of_peers_and_connections, NETWORK)
+{
+    struct libcfs_ioctl_data data = {.ioc_count = 0};
+
+    on(A);
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), -ENOENT);
+    on(B);
+    post(1, there, 64, 2, LNET_MD_OP_PUT | LNET_MD_MANAGE_REMOTE);
+    on(A);
+    put_to(gni(B), 1, here, 8);
+    assert_non_null(wait_event(B, LNET_EVENT_PUT, 0, SIM_S));
+    assert_non_null(wait_event(A, LNET_EVENT_SEND, 0, SIM_S)); /* nothing is to be sent again */
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), 0);
+    assert_true(data.ioc_nid == gni(B));
+    assert_int_equal(data.ioc_count, 1); /* connections */
+    data.ioc_count = 0;
+    assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), 0);
+    assert_true(data.ioc_nid == gni(B));
+    data.ioc_count = 1;
+    assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), -ENOENT);
+    data.ioc_nid = gni(C);
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), -ENOENT);
+    data.ioc_nid = gni(B);
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), 0);
+    pass(SIM_S);
+    data.ioc_count = 0;
+    assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), -ENOENT);
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL);
+    put_to(gni(B), 1, here, 8); /* connects again */
+    assert_non_null(wait_event(B, LNET_EVENT_PUT, 1, 2 * SIM_S));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +470,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_started_again_is_reached),
         cmocka_unit_test(a_peer_without_lnet_is_unreachable),
         cmocka_unit_test(losses_end_each_message_once),
+        cmocka_unit_test(control_of_peers_and_connections),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

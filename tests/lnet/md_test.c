@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Building match entries and memory descriptors. */
+#include "engine/finding.h"
 #include "world.h"
 
 static char memory[8192] __attribute__((aligned(4096)));
@@ -211,6 +212,56 @@ TEST(lnet_25_entry_and_descriptor)
     assert_int_equal(LNetMDUnlink(md), -ENOENT);
 }
 
+/* ---- gaps between fragments ------------------------------------------------------------------ */
+
+static void add_gaps(const struct sim_finding_rule *rule, void *count)
+{
+    if (strcmp(rule->name, "lnet.fragment-gap") == 0)
+        *(uint64_t *)count = rule->count;
+}
+
+static uint64_t gaps(void)
+{
+    uint64_t count = 0;
+
+    sim_finding_for_each_rule(add_gaps, &count);
+    return count;
+}
+
+static void bind_pages(lnet_kiov_t first, lnet_kiov_t second)
+{
+    lnet_kiov_t pages[2] = {first, second};
+    struct lnet_handle_md handle;
+
+    assert_int_equal(LNetMDBind(md_of(pages, 2, 1, LNET_MD_KIOV), LNET_UNLINK, &handle), 0);
+    assert_int_equal(LNetMDUnlink(handle), 0);
+}
+
+/* They are taken, and each node warns once. The first fragment may begin in a page, and the last
+ * one end there. */
+TEST(gaps_between_fragments_are_a_warning)
+{
+    struct page *page = virt_to_page(memory);
+
+    bind_pages((lnet_kiov_t){page, 96, 4000}, (lnet_kiov_t){page, 104, 0});
+    assert_int_equal(gaps(), 0);
+    bind_pages((lnet_kiov_t){page, 95, 4000}, (lnet_kiov_t){page, 104, 0});
+    assert_int_equal(gaps(), 1);
+    bind_pages((lnet_kiov_t){page, 96, 4000}, (lnet_kiov_t){page, 104, 1});
+    assert_int_equal(gaps(), 1);
+    on(B);
+    bind_pages((lnet_kiov_t){page, 96, 4000}, (lnet_kiov_t){page, 104, 1});
+    assert_int_equal(gaps(), 2);
+}
+
+TEST_IN(gaps_without_the_strict_mode, .settings = {{"strict_fragments", "0"}, {"networks", "tcp"}})
+{
+    struct page *page = virt_to_page(memory);
+
+    bind_pages((lnet_kiov_t){page, 95, 4000}, (lnet_kiov_t){page, 104, 1});
+    assert_int_equal(gaps(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +274,8 @@ int main(void)
         cmocka_unit_test(lnet_23_fragments_are_copied),
         cmocka_unit_test(lnet_24_unlink_idle),
         cmocka_unit_test(lnet_25_entry_and_descriptor),
+        cmocka_unit_test(gaps_between_fragments_are_a_warning),
+        cmocka_unit_test(gaps_without_the_strict_mode),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,7 +355,7 @@ static void rule_source(void *argument)
     assert_int_equal(conn_count(0, 1), 3);
     attr.u.drop.da_rate = 1;
     attr.u.drop.da_health_error_mask = HSTATUS_REMOTE_ERROR_BIT;
-    assert_int_equal(lnet_node_add_drop(cluster.node[0], &attr, "rule"), 0);
+    assert_int_equal(lnet_node_add_drop(cluster.node[0], &attr, NULL, "rule"), 0);
     assert_int_equal(put_status(eq, 1, 8, &took), -EINVAL);
     assert_int_equal(conn_count(0, 1), 0);
     assert_int_equal(peer_ni(0, 1)->health, 900);
@@ -378,6 +378,96 @@ static void lnet_92_health_rule_closes_the_connection(void **state)
     cluster_end();
 }
 
+/* ---- LNetCtl of the driver --------------------------------------------------------------------
+ */
+
+static int control(unsigned command, struct libcfs_ioctl_data *data)
+{
+    data->ioc_net = LNET_NIDNET(nid_of(0));
+    return LNetCtl(command, data);
+}
+
+static void control_source(void *argument)
+{
+    struct libcfs_ioctl_data data = {.ioc_count = 0};
+    uint32_t types = 0, i;
+    sim_time_t took;
+    struct lnet_handle_eq eq;
+
+    (void)argument;
+    sim_sleep_until(SIM_S);
+    assert_int_equal(LNetNIInit(LNET_PID_LUSTRE), 0);
+    eq = eq_make();
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), -ENOENT);
+    assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), -ENOENT);
+    assert_int_equal(put_status(eq, 1, 8, &took), 0);
+    sleep_for(SIM_S);
+
+    data.ioc_count = 0;
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), 0);
+    assert_true(data.ioc_nid == nid_of(1));
+    assert_int_equal(data.ioc_u32[0], LNET_NIDADDR(nid_of(1)));
+    assert_int_equal(data.ioc_u32[1], 988);
+    assert_int_equal(data.ioc_u32[2], LNET_NIDADDR(nid_of(0)));
+    assert_int_equal(data.ioc_u32[3], 3);
+    assert_int_equal(data.ioc_u32[4], LNET_PID_LUSTRE);
+    for (i = 0; i < 3; i++) {
+        data.ioc_count = i;
+        assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), 0);
+        assert_true(data.ioc_nid == nid_of(1));
+        assert_int_equal(data.ioc_u32[0], LNET_NIDADDR(nid_of(1)));
+        assert_int_equal(data.ioc_u32[1], 988); /* this node has connected */
+        assert_int_equal(data.ioc_u32[2], LNET_NIDADDR(nid_of(0)));
+        assert_int_equal(data.ioc_u32[6], LNET_PID_LUSTRE);
+        types |= 1u << data.ioc_u32[3];
+    }
+    assert_int_equal(types,
+                     1u << LNET_SOCK_CONTROL | 1u << LNET_SOCK_BULK_IN | 1u << LNET_SOCK_BULK_OUT);
+    data.ioc_count = 3;
+    assert_int_equal(control(IOC_LIBCFS_GET_CONN, &data), -ENOENT);
+
+    data.ioc_nid = nid_of(5);
+    assert_int_equal(control(IOC_LIBCFS_PUSH_CONNECTION, &data), -ENOENT);
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), -ENOENT);
+    assert_int_equal(control(IOC_LIBCFS_REGISTER_MYNID, &data), -EINVAL);
+    data.ioc_nid = nid_of(0);
+    assert_int_equal(control(IOC_LIBCFS_REGISTER_MYNID, &data), 0);
+    data.ioc_nid = nid_of(1);
+    assert_int_equal(control(IOC_LIBCFS_PUSH_CONNECTION, &data), 0);
+    data.ioc_u32[0] = LNET_NIDADDR(nid_of(5)); /* no connection leads there */
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), -ENOENT);
+    assert_int_equal(conn_count(0, 1), 3);
+    data.ioc_u32[0] = 0;
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), 0);
+    assert_int_equal(conn_count(0, 1), 0);
+    data.ioc_nid = LNET_NID_ANY; /* all of none */
+    assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), 0);
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL);
+
+    sleep_for(SIM_S);
+    assert_int_equal(put_status(eq, 1, 8, &took), 0); /* they are made again */
+    assert_int_equal(LNetNIFini(), 0);
+    assert_int_equal(cluster.node[0]->connections, 0);
+}
+
+static void control_of_peers_and_connections(void **state)
+{
+    struct taker taker = {0, SECONDS(10), 0, 0};
+    struct lnet_leaks leaks;
+
+    (void)state;
+    cluster_begin();
+    node_make(0, NULL, NULL);
+    node_make(1, NULL, NULL);
+    run_on(1, taking, &taker, 0);
+    run_on(0, control_source, NULL, 0);
+    run_all();
+    assert_int_equal(taker.taken, 2);
+    lnet_node_leaks(cluster.node[1], &leaks);
+    assert_int_equal(leaks.connections, 0);
+    cluster_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +479,7 @@ int main(void)
         cmocka_unit_test(stalled_receive),
         cmocka_unit_test(peer_starts_again),
         cmocka_unit_test(lnet_92_health_rule_closes_the_connection),
+        cmocka_unit_test(control_of_peers_and_connections),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,11 @@
 #ifndef JACQUARD_LNET_CALLS_H
 #define JACQUARD_LNET_CALLS_H
 
+/* ---- init.c ---------------------------------------------------------------------------------- */
+
+/* As a further LNetNIInit, but only where LNet runs; the end is LNetNIFini. 0 or -ENETDOWN. */
+int lnet_instance_join(struct lnet_node *node);
+
 /* ---- api.c: entering and leaving ------------------------------------------------------------- */
 
 /* Begins a call of the API: lets the world catch up, and locks. NULL: the caller's node has no

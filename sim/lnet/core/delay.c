@@ -4,16 +4,16 @@
 
 static void release(struct sim_event *event);
 
-int lnet_delay_add(struct lnet_node *node, const struct lnet_fault_attr *attr, const char *name,
-                   bool of_host)
+int lnet_delay_add(struct lnet_node *node, const struct lnet_fault_attr *attr,
+                   const struct lnet_fault_limits *limits, const char *name, bool of_host)
 {
     struct lnet_fault_attr checked = *attr;
     struct lnet_fault_rule *rule;
-    int rc = lnet_fault_check(&checked, true);
+    int rc = lnet_fault_check(&checked, limits, true);
 
     if (rc != 0)
         return rc;
-    rule = lnet_fault_rule_new(node, &node->delay_rules, &checked, name, of_host);
+    rule = lnet_fault_rule_new(node, &node->delay_rules, &checked, limits, name, of_host);
     if (rule == NULL)
         return -ENOMEM;
 
@@ -23,9 +23,9 @@ int lnet_delay_add(struct lnet_node *node, const struct lnet_fault_attr *attr, c
 }
 
 int lnet_node_add_delay(struct lnet_node *node, const struct lnet_fault_attr *attr,
-                        const char *name)
+                        const struct lnet_fault_limits *limits, const char *name)
 {
-    return lnet_delay_add(node, attr, name, true);
+    return lnet_delay_add(node, attr, limits, name, true);
 }
 
 static void arm(struct lnet_fault_rule *rule)
@@ -42,13 +42,15 @@ bool lnet_fault_delays(struct lnet_node *node, struct lnet_msg *msg)
     struct lnet_fault_rule *rule;
 
     list_for_each_entry (rule, &node->delay_rules, on_node) {
-        if (!lnet_fault_matches(&rule->attr, &msg->header) ||
+        if (!lnet_fault_matches(rule, &msg->header) ||
             !lnet_fault_select(rule, rule->attr.u.delay.la_rate, rule->attr.u.delay.la_interval))
             continue;
 
-        lnet_fault_count(&rule->stat, msg->header.type);
+        lnet_fault_count(rule, msg->header.type);
         rule->stat.u.delay.ls_delayed++;
-        msg->release_at = sim_now() + (sim_time_t)rule->attr.u.delay.la_latency * SIM_S;
+        msg->release_at = sim_now() + (rule->limits.hold != 0
+                                           ? rule->limits.hold
+                                           : (sim_time_t)rule->attr.u.delay.la_latency * SIM_S);
         list_add_tail(&msg->on_list, &rule->held);
         arm(rule);
         return true;

@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-int lnet_drop_add(struct lnet_node *node, const struct lnet_fault_attr *attr, const char *name,
-                  bool of_host)
+int lnet_drop_add(struct lnet_node *node, const struct lnet_fault_attr *attr,
+                  const struct lnet_fault_limits *limits, const char *name, bool of_host)
 {
     struct lnet_fault_attr checked = *attr;
     struct lnet_fault_rule *rule;
-    int rc = lnet_fault_check(&checked, false);
+    int rc = lnet_fault_check(&checked, limits, false);
 
     if (rc != 0)
         return rc;
-    rule = lnet_fault_rule_new(node, &node->drop_rules, &checked, name, of_host);
+    rule = lnet_fault_rule_new(node, &node->drop_rules, &checked, limits, name, of_host);
     if (rule == NULL)
         return -ENOMEM;
 
@@ -21,9 +21,10 @@ int lnet_drop_add(struct lnet_node *node, const struct lnet_fault_attr *attr, co
     return 0;
 }
 
-int lnet_node_add_drop(struct lnet_node *node, const struct lnet_fault_attr *attr, const char *name)
+int lnet_node_add_drop(struct lnet_node *node, const struct lnet_fault_attr *attr,
+                       const struct lnet_fault_limits *limits, const char *name)
 {
-    return lnet_drop_add(node, attr, name, true);
+    return lnet_drop_add(node, attr, limits, name, true);
 }
 
 static bool decides(struct lnet_fault_rule *rule, const struct lnet_hdr *header)
@@ -34,12 +35,12 @@ static bool decides(struct lnet_fault_rule *rule, const struct lnet_hdr *header)
     if (attr->u.drop.da_random) {
         uint32_t n = attr->u.drop.da_interval;
 
-        drop = sim_random_below(&rule->node->random, n) >= n / 2;
+        drop = sim_random_below(rule->random, n) >= n / 2;
     } else {
         drop = lnet_fault_select(rule, attr->u.drop.da_rate, attr->u.drop.da_interval);
     }
     if (drop) {
-        lnet_fault_count(&rule->stat, header->type);
+        lnet_fault_count(rule, header->type);
         rule->stat.u.drop.ds_dropped++;
     }
     return drop;
@@ -54,7 +55,7 @@ static struct lnet_fault_rule *deciding_rule(struct lnet_node *node, const struc
 
     list_for_each_entry (rule, &node->drop_rules, on_node) {
         if ((rule->attr.u.drop.da_health_error_mask != 0) == health &&
-            lnet_fault_matches(&rule->attr, header) && decides(rule, header))
+            lnet_fault_matches(rule, header) && decides(rule, header))
             return rule;
     }
     return NULL;

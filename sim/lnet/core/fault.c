@@ -17,9 +17,21 @@ static bool nid_matches(lnet_nid_t rule, lnet_nid_t nid)
     return LNET_NIDADDR(rule) == ANY_ADDRESS && LNET_NIDNET(rule) == LNET_NIDNET(nid);
 }
 
-bool lnet_fault_matches(const struct lnet_fault_attr *attr, const struct lnet_hdr *header)
+static bool acts(const struct lnet_fault_rule *rule)
 {
+    const struct lnet_fault_limits *limits = &rule->limits;
+
+    return sim_now() >= limits->from && (limits->until == 0 || sim_now() < limits->until) &&
+           (limits->count == 0 || rule->used < limits->count);
+}
+
+bool lnet_fault_matches(const struct lnet_fault_rule *rule, const struct lnet_hdr *header)
+{
+    const struct lnet_fault_attr *attr = &rule->attr;
     uint32_t portal;
+
+    if (!acts(rule))
+        return false;
 
     if (!nid_matches(attr->fa_src, header->src_nid) || !nid_matches(attr->fa_dst, header->dest_nid))
         return false;
@@ -32,14 +44,20 @@ bool lnet_fault_matches(const struct lnet_fault_attr *attr, const struct lnet_hd
     return portal < LNET_PORTALS && (attr->fa_ptl_mask & 1ull << portal) != 0;
 }
 
-int lnet_fault_check(struct lnet_fault_attr *attr, bool delay)
+int lnet_fault_check(struct lnet_fault_attr *attr, const struct lnet_fault_limits *limits,
+                     bool delay)
 {
+    sim_time_t hold = limits != NULL ? limits->hold : 0;
     uint32_t rate = delay ? attr->u.delay.la_rate : attr->u.drop.da_rate;
     uint32_t interval = delay ? attr->u.delay.la_interval : attr->u.drop.da_interval;
 
     if ((rate == 0) == (interval == 0))
         return -EINVAL;
-    if (delay && attr->u.delay.la_latency == 0)
+    if (delay && (attr->u.delay.la_latency == 0) == (hold == 0))
+        return -EINVAL;
+    if (!delay && hold != 0)
+        return -EINVAL;
+    if (limits != NULL && limits->until != 0 && limits->until <= limits->from)
         return -EINVAL;
     if (!delay && attr->u.drop.da_random && interval == 0)
         return -EINVAL; /* the kernel divides by zero */
@@ -58,7 +76,7 @@ static uint64_t seconds(void)
 
 static uint32_t draw(struct lnet_fault_rule *rule, uint32_t bound)
 {
-    return (uint32_t)sim_random_below(&rule->node->random, bound);
+    return (uint32_t)sim_random_below(rule->random, bound);
 }
 
 void lnet_fault_restart(struct lnet_fault_rule *rule, uint32_t rate, uint32_t interval)
@@ -97,8 +115,11 @@ bool lnet_fault_select(struct lnet_fault_rule *rule, uint32_t rate, uint32_t int
     return true;
 }
 
-void lnet_fault_count(struct lnet_fault_stat *stat, uint32_t type)
+void lnet_fault_count(struct lnet_fault_rule *rule, uint32_t type)
 {
+    struct lnet_fault_stat *stat = &rule->stat;
+
+    rule->used++;
     switch (type) {
     case LNET_MSG_PUT:
         stat->fs_put++;
@@ -118,8 +139,9 @@ void lnet_fault_count(struct lnet_fault_stat *stat, uint32_t type)
 /* ---- the list -------------------------------------------------------------------------------- */
 
 struct lnet_fault_rule *lnet_fault_rule_new(struct lnet_node *node, struct list_head *rules,
-                                            const struct lnet_fault_attr *attr, const char *name,
-                                            bool of_host)
+                                            const struct lnet_fault_attr *attr,
+                                            const struct lnet_fault_limits *limits,
+                                            const char *name, bool of_host)
 {
     struct lnet_fault_rule *rule = calloc(1, sizeof(*rule));
 
@@ -133,6 +155,13 @@ struct lnet_fault_rule *lnet_fault_rule_new(struct lnet_node *node, struct list_
     rule->node = node;
     rule->attr = *attr;
     rule->of_host = of_host;
+    rule->random = &node->random;
+    if (limits != NULL)
+        rule->limits = *limits;
+    if (rule->limits.seeded) {
+        sim_random_init(&rule->own, rule->limits.seed, "lnet rule", node->number);
+        rule->random = &rule->own;
+    }
     INIT_LIST_HEAD(&rule->held);
     list_add(&rule->on_node, rules);
     return rule;
@@ -210,9 +239,9 @@ int lnet_fault_control(struct lnet_node *node, unsigned operation, struct libcfs
         return -EINVAL;
     switch (operation) {
     case LNET_CTL_DROP_ADD:
-        return lnet_drop_add(node, attr, NULL, false);
+        return lnet_drop_add(node, attr, NULL, NULL, false);
     case LNET_CTL_DELAY_ADD:
-        return lnet_delay_add(node, attr, NULL, false);
+        return lnet_delay_add(node, attr, NULL, NULL, false);
     case LNET_CTL_DROP_DEL:
     case LNET_CTL_DELAY_DEL:
         data->ioc_count = delete_rules(rules, attr->fa_src, attr->fa_dst);

@@ -57,6 +57,7 @@ static void add_leaks(struct lnet_leaks *to, const struct lnet_leaks *from)
     to->eqs += from->eqs;
     to->messages += from->messages;
     to->credits += from->credits;
+    to->connections += from->connections;
 }
 
 /* Messages that no driver ended. They cannot be: a driver ends all in its shutdown. */
@@ -106,6 +107,7 @@ static void stop(struct lnet_node *node)
     records_lost(node);
     messages_free(node);
     lnet_nis_free(node);
+    instance->leaks.connections += node->connections;
     lnet_portals_free(node);
     unlink_leftovers(node);
     lnet_eq_free_all(node);
@@ -162,6 +164,19 @@ int lnet_instance_start(struct lnet_node *node, lnet_pid_t pid)
         return -ENETDOWN;
 
     return start(node, pid);
+}
+
+int lnet_instance_join(struct lnet_node *node)
+{
+    int rc = -ENETDOWN;
+
+    lnet_host_lock(node);
+    if (node->state == LNET_RUNNING) {
+        node->references++;
+        rc = 0;
+    }
+    lnet_host_unlock(node);
+    return rc;
 }
 
 int LNetNIInit(lnet_pid_t requested_pid)

@@ -308,6 +308,8 @@ struct lnet_node {
     struct lnet_instance *instance; /* NULL: down */
     struct lnet_counters counters;
     struct lnet_leaks leaks; /* of the instances that have stopped */
+    uint32_t connections; /* of drivers, that exist */
+    bool gap_warned; /* of fragments, once */
     int credits_min; /* lowest count of transmit credits of an NI or a peer */
     struct list_head drop_rules, delay_rules; /* newest first */
     struct list_head failing; /* fail-nid entries */

@@ -36,7 +36,7 @@ static struct list_head *buckets; /* NULL: no ledger */
 static LIST_HEAD(all); /* records */
 static LIST_HEAD(unused);
 static struct sim_ledger_book books[4]; /* by type of message */
-static struct sim_ledger_book md_book;
+static struct sim_ledger_book md_book, connection_book;
 
 static struct lnet_record *record_new(void)
 {
@@ -75,6 +75,7 @@ void lnet_ledger_open(void)
     for (i = 0; i < 4; i++)
         sim_ledger_book_register(&books[i], names[i]);
     sim_ledger_book_register(&md_book, "lnet.descriptor");
+    sim_ledger_book_register(&connection_book, "lnet.connection");
 }
 
 void lnet_ledger_close(void)
@@ -315,6 +316,14 @@ void lnet_ledger_md_violation(const struct lnet_node *node)
     if (buckets != NULL)
         sim_ledger_violation(&md_book, "node %s: an event after the one that said unlinked",
                              node->name);
+}
+
+void lnet_connection_count(struct lnet_node *node, int change)
+{
+    assert((change == 1 || change == -1) && (change == 1 || node->connections > 0));
+    node->connections += (uint32_t)change;
+    if (buckets != NULL)
+        sim_ledger_count(&connection_book, change == 1, change == -1);
 }
 
 void lnet_connection_lost(struct lnet_ni *ni, lnet_nid_t peer)

@@ -93,6 +93,13 @@ void lnet_notify(struct lnet_ni *ni, lnet_nid_t peer, bool alive, sim_time_t whe
  * ledger. */
 void lnet_connection_lost(struct lnet_ni *ni, lnet_nid_t peer);
 
+/* A driver has made (1) or freed (-1) a connection: for the ledger, and for leaks. */
+void lnet_connection_count(struct lnet_node *node, int change);
+/* A connection has left a state in which it was since `since`: for the trace. Texts are static;
+ * `peer` LNET_NID_ANY: not known yet; `kind` NULL: there is only one. */
+void lnet_connection_state(const struct lnet_node *node, const char *state, lnet_nid_t peer,
+                           const char *kind, sim_time_t since, sim_time_t now);
+
 /* The health-error fault rules: whether this message must fail instead of being sent; sets its
  * health_status. The driver then completes it with -EINVAL and closes the connections to the peer.
  */

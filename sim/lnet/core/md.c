@@ -41,14 +41,18 @@ void lnet_md_snapshot(const struct lnet_libmd *md, struct lnet_md *snapshot)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* Resolves the fragments to addresses. */
-static int resolve_pages(struct kvec *to, const lnet_kiov_t *from, uint32_t count, uint64_t *length)
+/* Resolves the fragments to addresses. Every one but the first should begin on a page's border, and
+ * every one but the last end there. */
+static int resolve_pages(struct kvec *to, const lnet_kiov_t *from, uint32_t count, uint64_t *length,
+                         bool *gap)
 {
     uint32_t i;
 
     for (i = 0; i < count; i++) {
         if ((uint64_t)from[i].kiov_offset + from[i].kiov_len > PAGE_SIZE)
             return -EINVAL;
+        *gap |= (i > 0 && from[i].kiov_offset != 0) ||
+                (i + 1 < count && from[i].kiov_offset + from[i].kiov_len != PAGE_SIZE);
         to[i].iov_base = (char *)page_address(from[i].kiov_page) + from[i].kiov_offset;
         to[i].iov_len = from[i].kiov_len;
         *length += from[i].kiov_len;
@@ -69,14 +73,14 @@ static int copy_vectors(struct kvec *to, const struct kvec *from, uint32_t count
     return 0;
 }
 
-static int build(struct lnet_libmd *md, const struct lnet_md *user)
+static int build(struct lnet_libmd *md, const struct lnet_md *user, bool *gap)
 {
     struct kvec *fragment = (struct kvec *)md->fragments.fragment;
     uint64_t length = 0;
     int rc = 0;
 
     if ((user->options & LNET_MD_KIOV) != 0) {
-        rc = resolve_pages(fragment, user->start, user->length, &length);
+        rc = resolve_pages(fragment, user->start, user->length, &length, gap);
     } else if ((user->options & LNET_MD_IOVEC) != 0) {
         rc = copy_vectors(fragment, user->start, user->length, &length);
     } else {
@@ -113,11 +117,21 @@ static int check(const struct lnet_md *user, bool passive)
     return 0;
 }
 
-static int make(const struct lnet_md *user, enum lnet_unlink unlink, bool passive,
-                struct lnet_libmd **result)
+static void warn_of_gap(struct lnet_node *node)
+{
+    if (node->gap_warned || !node->params.strict_fragments)
+        return;
+    node->gap_warned = true;
+    lnet_host_warn(node, "a descriptor has a gap between two fragments of pages: drivers with RDMA "
+                         "may refuse it");
+}
+
+static int make(struct lnet_node *node, const struct lnet_md *user, enum lnet_unlink unlink,
+                bool passive, struct lnet_libmd **result)
 {
     bool list = (user->options & (LNET_MD_KIOV | LNET_MD_IOVEC)) != 0;
     struct lnet_libmd *md;
+    bool gap = false;
     int rc = check(user, passive);
 
     if (rc != 0)
@@ -127,11 +141,13 @@ static int make(const struct lnet_md *user, enum lnet_unlink unlink, bool passiv
     md = lnet_md_new(list ? user->length : 1);
     if (md == NULL)
         return -ENOMEM;
-    rc = build(md, user);
+    rc = build(md, user, &gap);
     if (rc != 0) {
         lnet_md_free(md);
         return rc;
     }
+    if (gap)
+        warn_of_gap(node);
     md->attached = passive;
     md->auto_unlink = unlink == LNET_UNLINK;
     *result = md;
@@ -161,7 +177,7 @@ int lnet_md_bind(struct lnet_node *node, const struct lnet_md *user, enum lnet_u
                  struct lnet_handle_md *handle)
 {
     struct lnet_libmd *md;
-    int rc = make(user, unlink, false, &md);
+    int rc = make(node, user, unlink, false, &md);
 
     if (rc != 0)
         return rc;
@@ -179,7 +195,7 @@ int lnet_md_attach(struct lnet_node *node, struct lnet_me *me, const struct lnet
                    enum lnet_unlink unlink, struct lnet_handle_md *handle)
 {
     struct lnet_libmd *md;
-    int rc = make(user, unlink, true, &md);
+    int rc = make(node, user, unlink, true, &md);
 
     if (rc != 0)
         return rc;

@@ -42,6 +42,7 @@ struct lnet_param {
     X(lnet_numa_range, 0, 0, 1 << 20, "no effect: one NUMA node")                                 \
     X(local_nid_dist_zero, 1, 0, 1, "LNetDist to an own NID: 0, else 1")                          \
     X(portal_rotor, 3, 0, 3, "no effect: one CPU partition")                                      \
+    X(strict_fragments, 1, 0, 1, "warn of gaps between page fragments of a descriptor")           \
     X(strict_pid, 1, 0, 1, "drop messages for another PID than the node's")                       \
     X(exact_expiry, 0, 0, 1, "end requests at their deadline, not at the next scan")              \
     X(abort_status, 1, 0, 1, "success of an aborted descriptor: -ETIMEDOUT, else 0")              \

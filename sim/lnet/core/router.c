@@ -47,7 +47,7 @@ static struct lnet_router_buffer *buffer_get(struct lnet_router_pool *pool)
     buffer->pool = pool;
     buffer->whole.iov_len = pool->pages * PAGE_SIZE;
     if (pool->pages > 0) {
-        buffer->whole.iov_base = malloc(buffer->whole.iov_len);
+        buffer->whole.iov_base = aligned_alloc(PAGE_SIZE, buffer->whole.iov_len);
         if (buffer->whole.iov_base == NULL) {
             free(buffer);
             return NULL;

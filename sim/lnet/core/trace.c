@@ -3,19 +3,25 @@
 #include "core/internal.h"
 #include "engine/trace.h"
 
-enum { TRACK_SENT = 16, TRACK_RECEIVED = 17, TRACK_FORWARDED = 18, TRACK_CREDITS = 19 };
+enum {
+    TRACK_SENT = 16,
+    TRACK_RECEIVED = 17,
+    TRACK_FORWARDED = 18,
+    TRACK_CREDITS = 19,
+    TRACK_CONNECTIONS = 20,
+    TRACKS = 5
+};
 
 void lnet_trace_register(void)
 {
     static const struct sim_trace_track kinds[] = {
-        {"LNet sends", &sim_trace_nodes, false},
-        {"LNet receives", &sim_trace_nodes, false},
-        {"LNet forwards", &sim_trace_nodes, false},
-        {"LNet credits", &sim_trace_nodes, false},
+        {"LNet sends", &sim_trace_nodes, false},       {"LNet receives", &sim_trace_nodes, false},
+        {"LNet forwards", &sim_trace_nodes, false},    {"LNet credits", &sim_trace_nodes, false},
+        {"LNet connections", &sim_trace_nodes, false},
     };
     uint32_t i;
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < TRACKS; i++)
         sim_trace_track_register(TRACK_SENT + i, &kinds[i]);
 }
 
@@ -86,4 +92,30 @@ void lnet_trace_credits(const struct lnet_ni *ni)
 
     if (sim_unlikely(sim_trace_on))
         sim_trace_write(&point);
+}
+
+/* Not in the digest. */
+void lnet_connection_state(const struct lnet_node *node, const char *state, lnet_nid_t peer,
+                           const char *kind, sim_time_t since, sim_time_t now)
+{
+    struct sim_trace_point point = {
+        .kind = SIM_TRACE_SLICE,
+        .track = TRACK_CONNECTIONS,
+        .node = node->number,
+        .name = state,
+        .time = since,
+        .duration = now > since ? now - since : 0,
+    };
+    char nid[LNET_NIDSTR_SIZE];
+    struct sim_trace_argument arguments[2];
+    size_t count = 0;
+
+    if (sim_likely(!sim_trace_on))
+        return;
+    if (peer != LNET_NID_ANY)
+        arguments[count++] =
+            (struct sim_trace_argument){"peer", libcfs_nid2str_r(peer, nid, sizeof(nid)), 0};
+    if (kind != NULL)
+        arguments[count++] = (struct sim_trace_argument){"kind", kind, 0};
+    sim_trace_write_arguments(&point, false, arguments, count);
 }

@@ -302,6 +302,12 @@ void lnet_host_wake(struct lnet_node *node)
         pthread_cond_broadcast(&lnet_loop.changed);
 }
 
+void lnet_host_warn(struct lnet_node *node, const char *text)
+{
+    (void)node;
+    fprintf(stderr, "lnet: warning: %s\n", text);
+}
+
 void lnet_host_panic(struct lnet_node *node, const char *text)
 {
     (void)node;

@@ -61,8 +61,21 @@ static void add_of_system(struct interfaces *all, bool loopback)
     freeifaddrs(list);
 }
 
-/* An address in `networks` is an interface of that name. */
-static void add_addresses(struct interfaces *all, const char *networks)
+/* Whether a socket of this process may have the address. */
+static bool is_of_machine(uint32_t address)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ok = probe >= 0 && bind(probe, (struct sockaddr *)&name, sizeof(name)) == 0;
+
+    if (probe >= 0)
+        close(probe);
+    return ok;
+}
+
+/* An address in `networks` is an interface of that name. In `ip2nets`, which is the same text on
+ * all machines, only one of this machine is. */
+static void add_addresses(struct interfaces *all, const char *networks, bool of_all_machines)
 {
     while (*networks != '\0') {
         size_t length = strspn(networks, "0123456789.");
@@ -71,7 +84,8 @@ static void add_addresses(struct interfaces *all, const char *networks)
 
         if (length > 0 && length < sizeof(text)) {
             memcpy(text, networks, length);
-            if (inet_pton(AF_INET, text, &address) == 1)
+            if (inet_pton(AF_INET, text, &address) == 1 &&
+                (!of_all_machines || is_of_machine(ntohl(address.s_addr))))
                 add_interface(all, text, length, ntohl(address.s_addr));
         }
         networks += length > 0 ? length : 1;
@@ -92,6 +106,8 @@ static uint64_t clock_ns(clockid_t clock)
 static bool start(const struct lnet_setting *settings, uint32_t count, char **error)
 {
     const char *networks = lnet_setting(settings, count, "lnet", "networks");
+    const char *ip2nets = lnet_setting(settings, count, "lnet", "ip2nets");
+    const char *control = lnet_setting(settings, count, "lnet", "control");
     struct interfaces *all = calloc(1, sizeof(*all));
     struct lnet_node_config config = {
         .name = "this process",
@@ -108,7 +124,8 @@ static bool start(const struct lnet_setting *settings, uint32_t count, char **er
     }
     add_of_system(all, false);
     add_of_system(all, true);
-    add_addresses(all, networks != NULL ? networks : "");
+    add_addresses(all, networks != NULL ? networks : "", false);
+    add_addresses(all, ip2nets != NULL ? ip2nets : "", true);
     config.interfaces = all->interface;
     config.interface_count = all->count;
     sim_wall_init();
@@ -129,6 +146,10 @@ static bool start(const struct lnet_setting *settings, uint32_t count, char **er
         return false;
     }
     lnet_live_set_node(node);
+    if (control != NULL && !lnet_live_control(control, error)) {
+        lnet_live_stop();
+        return false;
+    }
     return true;
 }
 

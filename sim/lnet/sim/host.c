@@ -8,9 +8,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "engine/finding.h"
 
 static struct lnet_node *(*current_node)(void);
 static void (*on_panic)(struct lnet_node *node, const char *text);
+
+static struct sim_finding_rule gap_rule = {
+    .name = "lnet.fragment-gap",
+    .summary = "A descriptor of LNet has a gap between two fragments of pages.",
+    .severity = SIM_FINDING_WARNING,
+};
 
 struct waiter {
     struct list_head on_host;
@@ -115,6 +122,16 @@ void lnet_host_wake(struct lnet_node *node)
 
     list_for_each_entry (waiter, &host->waiters, on_host)
         sim_wake(waiter->fiber);
+}
+
+void lnet_sim_register_findings(void)
+{
+    sim_finding_rule_register(&gap_rule);
+}
+
+void lnet_host_warn(struct lnet_node *node, const char *text)
+{
+    sim_finding_record(&gap_rule, node->number, NULL, "%s", text);
 }
 
 void lnet_host_panic(struct lnet_node *node, const char *text)

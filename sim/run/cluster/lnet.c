@@ -40,6 +40,7 @@ static struct sim_finding_rule assertion_rule = {
 void cluster_lnet_register(void)
 {
     sim_finding_rule_register(&assertion_rule);
+    lnet_sim_register_findings();
 }
 
 static struct lnet_node *current_node(void)
@@ -200,6 +201,12 @@ static void add_rule(struct cluster_lnet *lnet, size_t index)
         .fa_ptl_mask = rule->portal_mask,
         .fa_msg_mask = rule->message_mask,
     };
+    const struct lnet_fault_limits limits = {.hold = rule->hold,
+                                             .from = rule->from,
+                                             .until = rule->until,
+                                             .count = rule->count,
+                                             .seeded = rule->seeded,
+                                             .seed = rule->seed};
     char *name = rule->name != NULL ? g_strdup(rule->name) : g_strdup_printf("rule%zu", index);
     size_t i;
     int rc = 0;
@@ -218,9 +225,9 @@ static void add_rule(struct cluster_lnet *lnet, size_t index)
         struct lnet_node *node = lnet->nodes[rule->nodes.nodes[i]];
 
         if (rule->action == LNET_DELAY)
-            rc = lnet_node_add_delay(node, &attr, name);
+            rc = lnet_node_add_delay(node, &attr, &limits, name);
         else if (rule->action == LNET_DROP)
-            rc = lnet_node_add_drop(node, &attr, name);
+            rc = lnet_node_add_drop(node, &attr, &limits, name);
         else
             rc = lnet_node_fail_nid(node, rule->target_nid,
                                     rule->count == 0 ? -1 : (int)rule->count);
@@ -431,6 +438,7 @@ static void publish_one(const char *prefix, const struct lnet_node *node)
     publish_counter(prefix, "leaks.eqs", leaks.eqs);
     publish_counter(prefix, "leaks.messages", leaks.messages);
     publish_counter(prefix, "leaks.credits", leaks.credits);
+    publish_counter(prefix, "leaks.connections", leaks.connections);
     name = g_strconcat(prefix, ".msgs_max", NULL);
     gauge = sim_metric_gauge(name, SIM_METRIC_COUNT);
     gauge->gauge = MAX(gauge->gauge, counters.lct_common.lcc_msgs_max);

@@ -138,6 +138,28 @@ static const struct word error_words[] = {
     {NULL, 0},
 };
 
+/* What only rules of a scenario have, besides LNet's own fields. */
+static bool check_limits(struct scenario_lnet_rule *rule, const char *path, char **error)
+{
+    bool delay = rule->action == LNET_DELAY;
+
+    rule->seeded = scenario_tree_get(rule->at, "seed") != NULL;
+    if (rule->action == LNET_FAIL_NID && (rule->from != 0 || rule->until != 0 || rule->seeded))
+        return scenario_refuse(error, rule->at, path,
+                               rule->seeded      ? "seed"
+                               : rule->from != 0 ? "from"
+                                                 : "until",
+                               "only rules that drop or delay have it");
+    if (!delay && rule->hold != 0)
+        return scenario_refuse(error, rule->at, path, "hold", "only rules that delay have it");
+    if (delay && (rule->latency == 0) == (rule->hold == 0))
+        return scenario_refuse(error, rule->at, path, "latency",
+                               "allowed: either latency, 1 second or more, or hold");
+    if (rule->until != 0 && rule->until <= rule->from)
+        return scenario_refuse(error, rule->at, path, "until", "allowed: later than from");
+    return true;
+}
+
 static bool check_rule(const struct scenario *scenario, struct scenario_lnet_rule *rule,
                        const char *path, char **error)
 {
@@ -158,13 +180,13 @@ static bool check_rule(const struct scenario *scenario, struct scenario_lnet_rul
     if (!parse_words(rule->error, error_words, &rule->error_mask))
         return scenario_refuse(error, rule->at, path, "error",
                                "not an error; allowed: local_dropped, remote_timeout, ..., random");
+    if (!check_limits(rule, path, error))
+        return false;
     if (rule->action == LNET_FAIL_NID)
         return true;
     if ((rule->rate == 0) == (rule->interval == 0))
         return scenario_refuse(error, rule->at, path, "rate",
                                "allowed: exactly one of rate and interval");
-    if (rule->action == LNET_DELAY && rule->latency == 0)
-        return scenario_refuse(error, rule->at, path, "latency", "allowed: 1 second or more");
     if (rule->random && rule->interval == 0)
         return scenario_refuse(error, rule->at, path, "random", "needs an interval");
     if (rule->portal_mask != 0 && rule->message_mask != 0 &&

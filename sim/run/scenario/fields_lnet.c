@@ -57,7 +57,16 @@ static const struct field rule_fields[] = {
     {"random", BOOL(R, random), .fallback = "false",
      .meaning = "drop: each with a probability of one half; `interval` is the modulus"},
     {"latency", COUNT(R, latency), .maximum = "4294967295", .fallback = "0",
-     .meaning = "delay: by so many seconds"},
+     .meaning = "delay: by so many seconds; this or `hold`"},
+    {"hold", TIME(R, hold), .fallback = "0s",
+     .meaning = "delay: by this time, which LNet itself does not have"},
+    {"from", TIME(R, from), .fallback = "0s",
+     .meaning = "drop and delay: the rule acts from then on"},
+    {"until", TIME(R, until), .fallback = "0s",
+     .meaning = "drop and delay: it ends then; 0: with the run"},
+    {"seed", COUNT(R, seed), .maximum = "18446744073709551615", .fallback = "0",
+     .meaning = "drop and delay: its random choices depend on this number, and not on the seed of "
+                "the run"},
     {"portal", FREE(R, portal), .syntax = "a number or a list of numbers from 0 to 63",
      .meaning = "only PUT and GET to these"},
     {"message", FREE(R, message), .syntax = "PUT, GET, ACK, REPLY, or a list of these",
@@ -68,7 +77,8 @@ static const struct field rule_fields[] = {
                "random, or a list of these",
      .meaning = "drop: the message fails with this status instead of being sent"},
     {"count", COUNT(R, count), .maximum = "2147483647", .fallback = "0",
-     .meaning = "fail-nid: so many operations; 0: all"},
+     .meaning = "so many operations fail, or so many messages are dropped or delayed, on each "
+                "node; 0: all"},
     {NULL},
 };
 #undef R

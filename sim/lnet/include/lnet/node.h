@@ -65,12 +65,20 @@ int lnet_node_credits_min(const struct lnet_node *node);
 /* LNet's counters of the running instance, or of the last one. */
 void lnet_node_counters(const struct lnet_node *node, struct lnet_counters *counters);
 
+/* What a rule of the host may have besides LNet's attributes; all zero: nothing. */
+struct lnet_fault_limits {
+    sim_time_t hold; /* delay: so long, instead of the whole seconds of la_latency */
+    sim_time_t from, until; /* when it acts: from <= now < until; until 0: without end */
+    uint64_t count; /* it ends when it has dropped or delayed so many messages; 0: never */
+    bool seeded; /* its random choices depend on `seed` and the node only */
+    uint64_t seed;
+};
 /* Fault rules as LNetCtl(IOC_LIBCFS_LNET_FAULT) has them, from outside; `name` is for the report.
- */
+ * `limits` NULL: none. 0 or a negative errno. */
 int lnet_node_add_drop(struct lnet_node *node, const struct lnet_fault_attr *attr,
-                       const char *name);
+                       const struct lnet_fault_limits *limits, const char *name);
 int lnet_node_add_delay(struct lnet_node *node, const struct lnet_fault_attr *attr,
-                        const char *name);
+                        const struct lnet_fault_limits *limits, const char *name);
 /* LNetPut and LNetGet to `nid` fail, `threshold` times (-1: always), and messages from it are
  * dropped. */
 int lnet_node_fail_nid(struct lnet_node *node, lnet_nid_t nid, int threshold);
@@ -86,7 +94,7 @@ bool lnet_show_known(const char *words);
 
 /* Objects that a run has left behind; to be called before nodes are destroyed. */
 struct lnet_leaks {
-    uint32_t mes, mds, eqs, messages, credits;
+    uint32_t mes, mds, eqs, messages, credits, connections;
 };
 void lnet_node_leaks(const struct lnet_node *node, struct lnet_leaks *leaks);
 
@@ -108,6 +116,7 @@ void lnet_sim_register_drivers(void);
 
 /* Which node the running fiber belongs to; the cluster says so. NULL: it has no LNet. */
 void lnet_sim_set_current(struct lnet_node *(*current)(void));
+void lnet_sim_register_findings(void);
 /* At the end of a simulation, when all nodes are destroyed. */
 void lnet_sim_end(void);
 /* Called when an assertion of LNet fails on a node: the cluster crashes the node. */

@@ -139,8 +139,20 @@ static struct lnet_gni_conn *conn_new(struct lnet_gni_ni *owner)
     INIT_LIST_HEAD(&conn->on_ni);
     INIT_LIST_HEAD(&conn->queued);
     INIT_LIST_HEAD(&conn->active);
-    conn->last_tx = conn->last_rx = sim_local_time();
+    conn->last_tx = conn->last_rx = conn->state_since = sim_local_time();
+    lnet_connection_count(owner->ni->node, 1);
     return conn;
+}
+
+/* An offer that any peer may take is no state of a connection yet. */
+static void set_state(struct lnet_gni_conn *conn, enum lnet_gni_conn_state state)
+{
+    if (conn->peer != NULL && conn->state != LNET_GNI_CLOSED)
+        lnet_connection_state(conn->owner->ni->node,
+                              conn->state == LNET_GNI_OFFERED ? "offered" : "established",
+                              conn->peer->nid, NULL, conn->state_since, sim_local_time());
+    conn->state = (uint8_t)state;
+    conn->state_since = sim_local_time();
 }
 
 static gni_return_t conn_open(struct lnet_gni_conn *conn, const struct lnet_gni_request *theirs,
@@ -165,6 +177,8 @@ static void conn_free(struct lnet_gni_conn *conn)
 {
     g_ptr_array_index(conn->owner->by_queue, conn->queue) = NULL;
     list_del_init(&conn->on_ni);
+    set_state(conn, LNET_GNI_CLOSED);
+    lnet_connection_count(conn->owner->ni->node, -1);
     g_free(conn);
 }
 
@@ -188,7 +202,7 @@ void lnet_gni_conn_close(struct lnet_gni_conn *conn, int status)
     int final = status == -ETIMEDOUT ? -ETIMEDOUT : -ECONNABORTED;
 
     assert(conn->state == LNET_GNI_ESTABLISHED);
-    conn->state = LNET_GNI_CLOSED;
+    set_state(conn, LNET_GNI_CLOSED);
     if (conn->peer->conn == conn)
         conn->peer->conn = NULL;
     if (status != -ECONNRESET) { /* the peer does not know yet; it may not get this */
@@ -317,7 +331,7 @@ static void connected(struct lnet_gni_ni *owner, struct lnet_gni_datagram *datag
     peer = lnet_gni_peer_get(owner, theirs->source_nid, true);
     conn->peer = peer;
     conn->peer_stamp = theirs->connection_stamp;
-    conn->state = LNET_GNI_ESTABLISHED;
+    set_state(conn, LNET_GNI_ESTABLISHED);
     conn->last_tx = conn->last_rx = peer->last_alive = sim_local_time();
     list_add_tail(&conn->on_ni, &owner->connections);
     if (peer->conn != NULL && (peer->nid != owner->ni->nid || peer->stamp != theirs->peer_stamp)) {

@@ -99,6 +99,38 @@ static void shutdown(struct lnet_ni *ni)
     ni->driver = NULL;
 }
 
+/* LNetCtl: ioc_count says which peer or connection. */
+static int control(struct lnet_ni *ni, unsigned command, void *argument)
+{
+    struct lnet_gni_ni *owner = ni->driver;
+    struct libcfs_ioctl_data *data = argument;
+    struct lnet_gni_peer *peer;
+    uint32_t position = data->ioc_count, closed = 0;
+
+    if (command != IOC_LIBCFS_GET_PEER && command != IOC_LIBCFS_GET_CONN &&
+        command != IOC_LIBCFS_CLOSE_CONNECTION)
+        return -EINVAL;
+    list_for_each_entry (peer, &owner->peers, on_ni) {
+        if (command == IOC_LIBCFS_CLOSE_CONNECTION) {
+            if (peer->conn == NULL || (data->ioc_nid != LNET_NID_ANY && data->ioc_nid != peer->nid))
+                continue;
+            peer->conn->closing = true;
+            peer->conn->why = -ECONNABORTED;
+            closed++;
+        } else if ((command == IOC_LIBCFS_GET_PEER || peer->conn != NULL) && position-- == 0) {
+            data->ioc_nid = peer->nid;
+            data->ioc_count = peer->conn != NULL;
+            data->ioc_u32[0] = 0; /* the device */
+            return 0;
+        }
+    }
+    if (closed > 0)
+        lnet_gni_wake(owner);
+    return command == IOC_LIBCFS_CLOSE_CONNECTION && (closed > 0 || data->ioc_nid == LNET_NID_ANY)
+               ? 0
+               : -ENOENT;
+}
+
 static void query(struct lnet_ni *ni, lnet_nid_t nid, sim_time_t *when)
 {
     const struct lnet_gni_peer *peer = lnet_gni_peer_get(ni->driver, nid, false);
@@ -269,6 +301,7 @@ const struct lnet_lnd lnet_lnd_gni = {
     .param_count = LNET_GNI_PARAMS,
     .startup = startup,
     .shutdown = shutdown,
+    .control = control,
     .send = send,
     .receive = receive,
     .eager_receive = eager_receive,

@@ -116,6 +116,7 @@ struct lnet_gni_conn {
     gni_ep_handle_t ep;
     struct lnet_gni_mailbox *mailbox;
     uint8_t state; /* enum lnet_gni_conn_state */
+    sim_time_t state_since;
     bool closing; /* to be closed by the thread */
     int why;
     uint32_t queue; /* number that events carry */

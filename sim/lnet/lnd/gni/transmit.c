@@ -8,6 +8,7 @@
  * ──▶ done a request then ──▶ ANSWER ── answer ──▶ done
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "gni.h"
 
@@ -51,7 +52,7 @@ void lnet_gni_tx_done(struct lnet_gni_tx *tx)
     struct lnet_msg *msg[2] = {tx->msg[0], tx->msg[1]};
     int status[2] = {tx->status[0], tx->status[1]}, i;
 
-    g_free(tx->bounce);
+    free(tx->bounce);
     g_free(tx->data);
     list_move(&tx->on_list, &tx->owner->idle);
     for (i = 0; i < 2; i++)
@@ -118,7 +119,9 @@ static gni_return_t register_memory(struct lnet_gni_tx *tx)
     uint32_t count;
 
     if (!pieces_of(tx, piece, &count)) {
-        tx->bounce = g_malloc(tx->length);
+        tx->bounce = aligned_alloc(PAGE, (tx->length + PAGE - 1) / PAGE * PAGE);
+        if (tx->bounce == NULL)
+            abort();
         if (!tx->incoming) {
             struct kvec to = whole(tx);
             struct lnet_fragments copy = {1, tx->length, &to};

@@ -21,6 +21,7 @@ void lnet_ib_conn_free(struct lnet_ib_conn *conn)
     assert(conn->state == LNET_IB_CLOSED);
     sim_timer_cancel(&conn->dispose);
     list_del(&conn->on_peer);
+    lnet_connection_count(conn->owner->ni->node, -1);
     g_free(conn);
 }
 
@@ -39,7 +40,8 @@ struct lnet_ib_conn *lnet_ib_conn_new(struct lnet_ib_peer *peer, uint16_t queue_
     conn->queue_depth = queue_depth;
     conn->credits = queue_depth;
     conn->reserved = queue_depth;
-    conn->last_sent = sim_now();
+    conn->last_sent = conn->state_since = sim_now();
+    lnet_connection_count(conn->owner->ni->node, 1);
     conn->dispose.event.fire = dispose;
     INIT_LIST_HEAD(&conn->on_peer);
     INIT_LIST_HEAD(&conn->queue);
@@ -48,6 +50,15 @@ struct lnet_ib_conn *lnet_ib_conn_new(struct lnet_ib_peer *peer, uint16_t queue_
     INIT_LIST_HEAD(&conn->active);
     INIT_LIST_HEAD(&conn->receives);
     return conn;
+}
+
+void lnet_ib_conn_set_state(struct lnet_ib_conn *conn, enum lnet_ib_conn_state state)
+{
+    lnet_connection_state(
+        conn->owner->ni->node, conn->state == LNET_IB_CONNECTING ? "connecting" : "established",
+        conn->peer->nid, conn->passive ? "passive" : "active", conn->state_since, sim_now());
+    conn->state = (uint8_t)state;
+    conn->state_since = sim_now();
 }
 
 /* ---- receive buffers ------------------------------------------------------------------------- */
@@ -121,7 +132,7 @@ void lnet_ib_conn_close(struct lnet_ib_conn *conn, int status, enum lnet_msg_hst
 
     if (conn->state == LNET_IB_CLOSED)
         return;
-    conn->state = LNET_IB_CLOSED;
+    lnet_ib_conn_set_state(conn, LNET_IB_CLOSED);
     if (peer->connecting == conn)
         peer->connecting = NULL;
     list_del_init(&conn->on_peer);
@@ -222,7 +233,7 @@ static void connected(void *context, int status, const void *private_data, uint3
     conn->peer_stamp = answer.source_stamp;
     conn->queue_depth = answer.queue_depth;
     conn->credits = conn->reserved = answer.queue_depth;
-    conn->state = LNET_IB_ESTABLISHED;
+    lnet_ib_conn_set_state(conn, LNET_IB_ESTABLISHED);
     lnet_ib_peer_connected(peer, conn);
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include "verbs_internal.h"
 
-#define PACKET_BYTES 4096u /* the path's MTU */
 #define PACKETS_PER_CHUNK 16u
 /* Headers of a packet: local route 8, transport 12, RDMA 16 in the first, checks 6 (rounded). */
 #define PACKET_HEADER_BYTES 32u
@@ -176,15 +175,15 @@ static void cut(struct chunk *chunk, const struct lnet_flight *flight)
 {
     struct net_transfer *transfer = &chunk->transfer;
     uint32_t left = flight->bytes - flight->sent,
-             bytes = MIN(left, PACKET_BYTES * PACKETS_PER_CHUNK);
-    uint32_t packets = bytes == 0 ? 1 : (bytes + PACKET_BYTES - 1) / PACKET_BYTES;
+             bytes = MIN(left, LNET_HCA_MTU * PACKETS_PER_CHUNK);
+    uint32_t packets = bytes == 0 ? 1 : (bytes + LNET_HCA_MTU - 1) / LNET_HCA_MTU;
 
     memset(transfer, 0, offsetof(struct net_transfer, flight));
     transfer->event.fire = arrive;
     transfer->source = flight->source;
     transfer->target = flight->target;
     transfer->packets = packets;
-    transfer->last_units = bytes - (packets - 1) * PACKET_BYTES + PACKET_HEADER_BYTES;
+    transfer->last_units = bytes - (packets - 1) * LNET_HCA_MTU + PACKET_HEADER_BYTES;
     transfer->units = bytes + packets * PACKET_HEADER_BYTES;
     transfer->class = NET_REQUEST;
     transfer->route = NET_ROUTE_IN_ORDER; /* the subnet manager gives each pair one path */

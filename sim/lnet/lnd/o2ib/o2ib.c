@@ -91,6 +91,46 @@ static void shutdown(struct lnet_ni *ni)
     ni->driver = NULL;
 }
 
+/* LNetCtl: ioc_count says which peer or connection. */
+static int control(struct lnet_ni *ni, unsigned command, void *argument)
+{
+    struct lnet_ib_ni *owner = ni->driver;
+    struct libcfs_ioctl_data *data = argument;
+    struct lnet_ib_peer *peer;
+    struct lnet_ib_conn *conn, *next;
+    uint32_t position = data->ioc_count, closed = 0;
+
+    if (command != IOC_LIBCFS_GET_PEER && command != IOC_LIBCFS_GET_CONN &&
+        command != IOC_LIBCFS_CLOSE_CONNECTION)
+        return -EINVAL;
+    list_for_each_entry (peer, &owner->peers, on_ni) {
+        uint32_t conns = 0;
+
+        if (command == IOC_LIBCFS_CLOSE_CONNECTION && data->ioc_nid != LNET_NID_ANY &&
+            data->ioc_nid != peer->nid)
+            continue;
+        list_for_each_entry_safe (conn, next, &peer->conns, on_peer) {
+            conns++;
+            if (command == IOC_LIBCFS_CLOSE_CONNECTION) {
+                lnet_ib_conn_close(conn, 0, LNET_MSG_STATUS_LOCAL_ABORTED);
+                closed++;
+            } else if (command == IOC_LIBCFS_GET_CONN && position-- == 0) {
+                data->ioc_nid = peer->nid;
+                data->ioc_u32[0] = LNET_HCA_MTU;
+                return 0;
+            }
+        }
+        if (command == IOC_LIBCFS_GET_PEER && position-- == 0) {
+            data->ioc_nid = peer->nid;
+            data->ioc_count = conns;
+            return 0;
+        }
+    }
+    return command == IOC_LIBCFS_CLOSE_CONNECTION && (closed > 0 || data->ioc_nid == LNET_NID_ANY)
+               ? 0
+               : -ENOENT;
+}
+
 static void query(struct lnet_ni *ni, lnet_nid_t nid, sim_time_t *when)
 {
     const struct lnet_ib_peer *peer = lnet_ib_peer_get(ni->driver, nid, false);
@@ -312,5 +352,6 @@ const struct lnet_lnd lnet_lnd_o2ib = {
     .shutdown = shutdown,
     .send = send,
     .receive = receive,
+    .control = control,
     .query = query,
 };

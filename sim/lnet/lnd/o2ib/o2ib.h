@@ -97,6 +97,7 @@ struct lnet_ib_conn {
     uint64_t peer_stamp;
     uint8_t state; /* enum lnet_ib_conn_state */
     bool passive;
+    sim_time_t state_since;
     uint16_t queue_depth;
     int credits, reserved, owed; /* to send; for requests; of the peer, to be returned */
     uint32_t posted; /* messages */
@@ -136,6 +137,7 @@ void lnet_ib_peer_is_alive(struct lnet_ib_peer *peer);
 /* ---- conn.c ---------------------------------------------------------------------------------- */
 
 struct lnet_ib_conn *lnet_ib_conn_new(struct lnet_ib_peer *peer, uint16_t queue_depth);
+void lnet_ib_conn_set_state(struct lnet_ib_conn *conn, enum lnet_ib_conn_state state);
 extern const struct lnet_qp_handler lnet_ib_qp_handler;
 /* Ends it: its descriptors complete, the peer is told. status 0: LNet stops. */
 void lnet_ib_conn_close(struct lnet_ib_conn *conn, int status, enum lnet_msg_hstatus queued);

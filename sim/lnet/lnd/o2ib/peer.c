@@ -247,6 +247,6 @@ void lnet_ib_requested(void *context, const struct lnet_cm_request *request)
     answer.message_max = LNET_IB_MESSAGE_BYTES;
     bytes = lnet_ib_pack(&answer, packed);
     conn->qp = lnet_cm_accept(request, packed, bytes, &lnet_ib_qp_handler, conn);
-    conn->state = LNET_IB_ESTABLISHED;
+    lnet_ib_conn_set_state(conn, LNET_IB_ESTABLISHED);
     lnet_ib_peer_connected(peer, conn);
 }

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include "core/lnd.h"
 
+#define LNET_HCA_MTU 4096u /* bytes of a packet */
+
 struct lnet_hca;
 struct lnet_qp;
 struct net;

@@ -11,8 +11,7 @@ static void deadline_fired(struct sim_event *event)
 {
     struct lnet_sock_conn *conn = sim_container_of(event, struct lnet_sock_conn, deadline.event);
 
-    struct lnet_node *node =
-        conn->sock != NULL ? conn->sock->ni->node : lnet_sock_acceptor_node(conn->acceptor);
+    struct lnet_node *node = conn->node;
 
     assert(conn->state != LNET_SOCK_OPEN && conn->state != LNET_SOCK_CLOSED);
     lnet_host_lock(node);
@@ -20,18 +19,43 @@ static void deadline_fired(struct sim_event *event)
     lnet_host_unlock(node);
 }
 
-static struct lnet_sock_conn *conn_new(struct lnet_sock *sock, enum lnet_sock_state state)
+static struct lnet_sock_conn *conn_new(struct lnet_node *node, struct lnet_sock *sock,
+                                       enum lnet_sock_state state)
 {
     struct lnet_sock_conn *conn = g_new0(struct lnet_sock_conn, 1);
 
+    conn->node = node;
     conn->sock = sock;
     conn->state = state;
+    conn->state_since = sim_now();
     conn->references = 1;
     conn->type = LNET_SOCK_NONE;
     conn->deadline = (struct sim_timer){.event = {deadline_fired}};
     INIT_LIST_HEAD(&conn->on_peer);
     INIT_LIST_HEAD(&conn->tx_queue);
+    lnet_connection_count(node, 1);
     return conn;
+}
+
+/* For the trace the three parts of a HELLO are one state. */
+static void set_state(struct lnet_sock_conn *conn, enum lnet_sock_state state)
+{
+    static const char *const names[] = {
+        [LNET_SOCK_CONNECTING] = "connecting", [LNET_SOCK_REQUEST] = "acceptor request",
+        [LNET_SOCK_HELLO_FIRST] = "HELLO",     [LNET_SOCK_HELLO_FIXED] = "HELLO",
+        [LNET_SOCK_HELLO_IPS] = "HELLO",       [LNET_SOCK_OPEN] = "open",
+        [LNET_SOCK_REFUSED] = "refused",       [LNET_SOCK_CLOSED] = "closed",
+    };
+    static const char *const kinds[] = {"any", "control", "bulk in", "bulk out"};
+
+    if (strcmp(names[conn->state], names[state]) != 0) {
+        lnet_connection_state(conn->node, names[conn->state],
+                              conn->peer != NULL ? conn->peer->id.nid : LNET_NID_ANY,
+                              conn->type >= 0 && conn->type < 4 ? kinds[conn->type] : NULL,
+                              conn->state_since, sim_now());
+        conn->state_since = sim_now();
+    }
+    conn->state = state;
 }
 
 void lnet_sock_conn_hold(struct lnet_sock_conn *conn)
@@ -46,6 +70,7 @@ void lnet_sock_conn_release(struct lnet_sock_conn *conn)
         return;
     assert(conn->state == LNET_SOCK_CLOSED && conn->stream == NULL);
     assert(list_empty(&conn->tx_queue) && conn->msg == NULL);
+    lnet_connection_count(conn->node, -1);
     g_free(conn);
 }
 
@@ -100,7 +125,7 @@ void lnet_sock_conn_answer(struct lnet_sock_conn *conn, struct lnet_process_id t
 
 void lnet_sock_conn_close_after_answer(struct lnet_sock_conn *conn)
 {
-    conn->state = LNET_SOCK_REFUSED;
+    set_state(conn, LNET_SOCK_REFUSED);
 }
 
 /* ---- reading them -----------------------------------------------------------------------------
@@ -134,7 +159,7 @@ static void fixed_read(void *owner)
         lnet_sock_conn_close(conn, error);
     } else if (conn->hello.ip_count > 0) {
         assert(4 * conn->hello.ip_count <= sizeof(conn->wire));
-        conn->state = LNET_SOCK_HELLO_IPS;
+        set_state(conn, LNET_SOCK_HELLO_IPS);
         lnet_stream_read_buffer(conn->stream, conn->wire, 4 * conn->hello.ip_count, ips_read);
     } else {
         hello_complete(conn);
@@ -153,7 +178,7 @@ static void first_read(void *owner)
     } else if (error != 0) {
         lnet_sock_conn_close(conn, -EPROTO);
     } else {
-        conn->state = LNET_SOCK_HELLO_FIXED;
+        set_state(conn, LNET_SOCK_HELLO_FIXED);
         lnet_stream_read_buffer(conn->stream, conn->wire, lnet_sock_hello_fixed_bytes(&conn->hello),
                                 fixed_read);
     }
@@ -161,7 +186,7 @@ static void first_read(void *owner)
 
 static void read_hello(struct lnet_sock_conn *conn)
 {
-    conn->state = LNET_SOCK_HELLO_FIRST;
+    set_state(conn, LNET_SOCK_HELLO_FIRST);
     lnet_stream_read_buffer(conn->stream, conn->wire, LNET_SOCK_HELLO_FIRST_BYTES, first_read);
 }
 
@@ -177,7 +202,7 @@ static void request_read(void *owner)
         lnet_capture_handshake(conn, false, conn->wire, LNET_SOCK_REQUEST_BYTES);
     if (error == -EPROTONOSUPPORT) { /* says which version this node has */
         lnet_sock_request_pack(conn->answer, 0, false);
-        conn->state = LNET_SOCK_REFUSED;
+        set_state(conn, LNET_SOCK_REFUSED);
         if (write_answer(conn, 1, conn->answer, LNET_SOCK_REQUEST_BYTES))
             lnet_sock_conn_close(conn, 0);
         return;
@@ -226,7 +251,7 @@ static const struct lnet_stream_handler handler = {connected, closed};
 void lnet_sock_conn_connect(struct lnet_sock_peer *peer, int type)
 {
     struct lnet_sock *sock = peer->sock;
-    struct lnet_sock_conn *conn = conn_new(sock, LNET_SOCK_CONNECTING);
+    struct lnet_sock_conn *conn = conn_new(sock->ni->node, sock, LNET_SOCK_CONNECTING);
     struct lnet_stream_address to = {LNET_NIDADDR(peer->id.nid), (uint16_t)sock->accept.port};
 
     conn->active = true;
@@ -252,7 +277,7 @@ void lnet_sock_conn_accepted(struct lnet_sock_acceptor *acceptor, struct lnet_st
         return;
     }
     ++*nascent;
-    conn = conn_new(NULL, LNET_SOCK_REQUEST);
+    conn = conn_new(lnet_sock_acceptor_node(acceptor), NULL, LNET_SOCK_REQUEST);
     conn->acceptor = acceptor;
     conn->stream = stream;
     list_add_tail(&conn->on_ni, lnet_sock_acceptor_conns(acceptor));
@@ -279,7 +304,7 @@ void lnet_sock_conn_open(struct lnet_sock_conn *conn)
     assert(conn->state != LNET_SOCK_OPEN && conn->state != LNET_SOCK_CLOSED);
     sim_timer_cancel(&conn->deadline);
     nascent_end(conn);
-    conn->state = LNET_SOCK_OPEN;
+    set_state(conn, LNET_SOCK_OPEN);
     conn->swapped = conn->hello.swapped;
     list_add_tail(&conn->on_peer, &peer->conns);
     if (peer->routed)
@@ -335,7 +360,7 @@ void lnet_sock_conn_close(struct lnet_sock_conn *conn, int error)
         return;
     assert(error <= 0);
     lnet_sock_conn_hold(conn);
-    conn->state = LNET_SOCK_CLOSED;
+    set_state(conn, LNET_SOCK_CLOSED);
     sim_timer_cancel(&conn->deadline);
     nascent_end(conn);
     list_del_init(&conn->on_ni);

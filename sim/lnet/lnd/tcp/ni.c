@@ -267,5 +267,6 @@ const struct lnet_lnd lnet_lnd_tcp = {
     .shutdown = shutdown_ni,
     .send = lnet_sock_send,
     .receive = lnet_sock_receive,
+    .control = lnet_sock_control,
     .query = query,
 };

@@ -10,6 +10,7 @@
  *   hello.c     what a HELLO decides: refusal, race, version, incarnation
  *   send.c      transmits and the choice of a connection
  *   receive.c   framing, incoming messages, zero-copy acknowledgements
+ *   control.c   LNetCtl's commands about peers and connections
  *   timeouts.c  stalled connections, stale messages, keepalive
  *
  * Everything runs with the node's lock held.
@@ -147,6 +148,8 @@ struct lnet_sock_conn {
     enum lnet_sock_state state;
 
     struct list_head on_ni;
+    struct lnet_node *node;
+    sim_time_t state_since;
     struct lnet_sock *sock; /* NULL: the acceptor does not know the NI yet */
     struct lnet_sock_acceptor *acceptor; /* passive: until the HELLO has come */
     int attempt_result; /* of an active one that closes before it is open; 0: the error */
@@ -267,6 +270,11 @@ int lnet_sock_receive(struct lnet_ni *ni, void *in, struct lnet_msg *msg, bool d
 void lnet_sock_receive_next(struct lnet_sock_conn *conn);
 /* The connection is gone in the middle of a message. */
 void lnet_sock_receive_abort(struct lnet_sock_conn *conn);
+
+/* ---- control.c ----------------------------------------------------------------------------------
+ */
+
+int lnet_sock_control(struct lnet_ni *ni, unsigned command, void *argument);
 
 /* ---- timeouts.c ---------------------------------------------------------------------------------
  */

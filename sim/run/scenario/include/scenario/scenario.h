@@ -160,8 +160,9 @@ struct scenario_lnet_rule {
     uint64_t action;
     struct node_set nodes;
     const char *source, *target;
-    uint64_t rate, interval, latency, count;
-    bool random;
+    uint64_t rate, interval, latency, count, seed;
+    uint64_t hold, from, until; /* ps */
+    bool random, seeded;
     const struct tree *portal, *message, *error;
     /* found by the checks */
     uint64_t source_nid, target_nid, portal_mask;

@@ -63,34 +63,51 @@ struct test {
 
 /* ---- content --------------------------------------------------------------------------------- */
 
+#define WORD_STEP 0xbf58476d1ce4e5b9ull
+#define WORDS 8u /* at a time, for vector instructions */
+
 static uint64_t word_at(uint64_t key, uint32_t i)
 {
-    return (key + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
+    return (key + 1) * 0x9e3779b97f4a7c15ull + i * WORD_STEP;
 }
 
 static void fill(uint8_t *data, uint32_t bytes, uint64_t key)
 {
-    uint32_t i;
+    uint64_t word[WORDS], tail;
+    uint32_t i, j;
 
-    for (i = 0; i < bytes; i += 8) {
-        uint64_t word = word_at(key, i / 8);
-
-        memcpy(data + i, &word, bytes - i < 8 ? bytes - i : 8);
+    for (j = 0; j < WORDS; j++)
+        word[j] = word_at(key, j);
+    for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+        memcpy(data + i, word, sizeof(word));
+        for (j = 0; j < WORDS; j++)
+            word[j] += WORDS * WORD_STEP;
+    }
+    for (; i < bytes; i += 8) {
+        tail = word_at(key, i / 8);
+        memcpy(data + i, &tail, bytes - i < 8 ? bytes - i : 8);
     }
 }
 
 static bool is_filled(const uint8_t *data, uint32_t bytes, uint64_t key)
 {
-    uint64_t word, found = 0;
-    uint32_t i;
+    uint64_t word[WORDS], found[WORDS], wrong = 0, tail;
+    uint32_t i, j;
 
-    for (i = 0; i + 8 <= bytes; i += 8) {
-        memcpy(&found, data + i, 8);
-        if (found != word_at(key, i / 8))
-            return false;
+    for (j = 0; j < WORDS; j++)
+        word[j] = word_at(key, j);
+    for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+        memcpy(found, data + i, sizeof(word));
+        for (j = 0; j < WORDS; j++) {
+            wrong |= found[j] ^ word[j];
+            word[j] += WORDS * WORD_STEP;
+        }
     }
-    word = word_at(key, i / 8);
-    return memcmp(data + i, &word, bytes - i) == 0;
+    for (; i < bytes && wrong == 0; i += 8) {
+        tail = word_at(key, i / 8);
+        wrong = (uint64_t)memcmp(data + i, &tail, bytes - i < 8 ? bytes - i : 8);
+    }
+    return wrong == 0;
 }
 
 static uint64_t key_of_put(uint32_t from, uint64_t number)

@@ -282,8 +282,8 @@ static const char *reason_to_drop(struct lnet_ni *ni, const struct lnet_hdr *hea
     return lnet_fault_drops(node, header);
 }
 
-static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t from,
-                                 void *in, bool rdma)
+static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *header,
+                                 struct lnet_peer_ni **peer, lnet_nid_t from, void *in, bool rdma)
 {
     struct lnet_msg *msg = lnet_msg_new(ni->node);
 
@@ -299,7 +299,9 @@ static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *head
     msg->event.msg_type = header->type;
     msg->rx_ni = ni;
     if (from != LNET_NID_LO_0) {
-        msg->rx_peer = lnet_peer_ni_get(ni->node, from);
+        if (*peer == NULL)
+            *peer = lnet_peer_ni_get(ni->node, from);
+        msg->rx_peer = *peer;
         if (msg->rx_peer == NULL) {
             lnet_msg_free(msg);
             return NULL;
@@ -311,6 +313,14 @@ static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *head
 
 int lnet_parse(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t from, void *in,
                bool rdma)
+{
+    struct lnet_peer_ni *peer = NULL;
+
+    return lnet_parse_from(ni, header, &peer, from, in, rdma);
+}
+
+int lnet_parse_from(struct lnet_ni *ni, const struct lnet_hdr *header, struct lnet_peer_ni **peer,
+                    lnet_nid_t from, void *in, bool rdma)
 {
     struct lnet_node *node = ni->node;
     struct lnet_msg *msg;
@@ -328,7 +338,7 @@ int lnet_parse(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t fro
     ni->last_alive = sim_now();
     ni->status = LNET_NI_STATUS_UP;
     why = reason_to_drop(ni, header, from);
-    msg = why == NULL ? make_msg(ni, header, from, in, rdma) : NULL;
+    msg = why == NULL ? make_msg(ni, header, peer, from, in, rdma) : NULL;
     if (msg == NULL) {
         lnet_record_dropped(node, header, why != NULL ? why : "no memory");
         lnet_drop_incoming(ni, in, header->type, header->payload_length);

@@ -35,6 +35,7 @@ struct lnet_stream_handler {
     /* The peer closed (0) or the connection failed; the stream's reads and writes are gone, their
      * callbacks do not come. The owner still has to call lnet_stream_close. */
     void (*closed)(void *owner, int status);
+    unsigned fetch_lines; /* lines of the cache at `owner` that a read's end will use; a hint */
 };
 
 /* One write: `head` and then the fragments. The memory stays valid until `done`. Owned by the

@@ -88,12 +88,13 @@ struct lnet_peer_ni {
     struct lnet_peer *peer;
     struct lnet_net *net; /* NULL: not a local network (reached through routers) */
     void *driver; /* what the driver remembers; NULL: nothing */
+    void (*fetch)(const void *driver, unsigned stage); /* the driver's, if it remembers */
     uint64_t tx_queued_bytes; /* lpni_txqnob: payload + 72 of each message with or waiting for a
                                * credit */
     int tx_credits, tx_credits_min;
+
     uint32_t sequence; /* for round robin */
     int health;
-
     struct lnet_gateway *gateway; /* NULL: no route leads through it */
     sim_time_t last_alive, last_query;
     bool alive;

@@ -153,6 +153,11 @@ static uint64_t in_socket(const struct lnet_stream *stream)
     return (uint64_t)bytes;
 }
 
+void lnet_stream_fetch(const struct lnet_stream *stream)
+{
+    sim_fetch(stream, 1);
+}
+
 uint64_t lnet_stream_queued(const struct lnet_stream *stream)
 {
     return stream->unwritten + in_socket(stream);

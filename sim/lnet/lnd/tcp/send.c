@@ -297,6 +297,26 @@ static void queue(struct lnet_sock_conn *conn, struct lnet_sock_tx *tx)
     }
 }
 
+/* Fetches into the cache what sending to the peer will use. */
+static void fetch(const void *driver, unsigned stage)
+{
+    const struct lnet_sock_peer *peer = driver;
+    uint32_t bulk;
+
+    if (stage == 0) {
+        sim_fetch(peer, 2);
+        return;
+    }
+    for (bulk = 0; bulk < 2; bulk++) {
+        const struct lnet_sock_conn *conn = peer->best[bulk];
+
+        if (conn != NULL && stage == 1)
+            sim_fetch(conn, 2);
+        else if (conn != NULL)
+            lnet_stream_fetch(conn->stream);
+    }
+}
+
 /* The driver's peer, which LNet's peer remembers. */
 static struct lnet_sock_peer *find_peer(const struct lnet_sock *sock, const struct lnet_msg *msg,
                                         struct lnet_process_id id)
@@ -309,6 +329,7 @@ static struct lnet_sock_peer *find_peer(const struct lnet_sock *sock, const stru
     peer = lnet_sock_peer_find(sock, id);
     if (peer != NULL && lnet != NULL && lnet->nid == id.nid) {
         lnet->driver = peer;
+        lnet->fetch = fetch;
         peer->lnet = lnet;
     }
     return peer;

@@ -323,6 +323,12 @@ static void pump_fired(struct sim_event *event)
     lnet_stream_sim_release(stream->connection);
 }
 
+void lnet_stream_fetch(const struct lnet_stream *stream)
+{
+    sim_fetch(stream, 1);
+    sim_fetch(&stream->writes, SEND_LINES);
+}
+
 void lnet_stream_sim_pump(struct lnet_stream *stream)
 {
     send_waiting(stream, NULL);

@@ -55,7 +55,8 @@ static const char *parse_put(struct lnet_msg *msg)
     struct lnet_ni *ni = msg->rx_ni;
     struct lnet_match_info info;
 
-    msg->rx_ready_delay = ni->lnd->eager_receive == NULL;
+    if (ni->lnd->eager_receive == NULL)
+        msg->rx_ready_delay = true;
     for (;;) {
         lnet_match_info(msg, &info);
         switch (lnet_match(msg->node, &info, msg)) {
@@ -228,6 +229,21 @@ void lnet_parse_delayed(struct lnet_msg *msg)
     }
 }
 
+/* A rule holds the message: what the driver has of it is only there until lnet_parse returns. */
+static void copy_aside(struct lnet_msg *msg)
+{
+    struct lnet_ni *ni = msg->rx_ni;
+
+    if (ni->lnd->eager_receive == NULL)
+        return;
+    if (ni->lnd->eager_receive(ni, msg->in, msg, &msg->in) == 0) {
+        msg->rx_ready_delay = true;
+    } else {
+        list_del_init(&msg->on_list);
+        drop(msg, "no memory");
+    }
+}
+
 /* Lengths are checked before anything is allocated: the header comes from outside. */
 static bool well_formed(const struct lnet_hdr *header)
 {
@@ -345,8 +361,10 @@ int lnet_parse_from(struct lnet_ni *ni, const struct lnet_hdr *header, struct ln
         return 0;
     }
     lnet_msg_commit_rx(msg, ni);
-    if (lnet_fault_delays(node, msg))
+    if (lnet_fault_delays(node, msg)) {
+        copy_aside(msg);
         return 0;
+    }
 
     lnet_parse_delayed(msg);
     return 0;

@@ -113,9 +113,8 @@ static int with_options(int fd)
 
 static int raw_connection(unsigned self, int end, in_port_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = port,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
     int fd = socket(AF_INET, SOCK_STREAM, 0), listener = fd;
 

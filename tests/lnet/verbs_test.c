@@ -89,8 +89,7 @@ static void on_requested(void *owner, const struct lnet_cm_request *request)
     else
         passive.qp = lnet_cm_accept(request, "welcome", 8, &handler, &passive);
     if (speaks_first) {
-        first_work =
-            (struct lnet_work){.kind = LNET_WORK_SEND, .message = &first_word, .bytes = 4};
+        first_work = (struct lnet_work){.kind = LNET_WORK_SEND, .message = &first_word, .bytes = 4};
         lnet_qp_post(passive.qp, &first_work);
     }
 }

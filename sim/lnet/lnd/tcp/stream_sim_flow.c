@@ -22,8 +22,9 @@ static struct lnet_tcp_chunk *free_chunks[SIZE_CLASSES], *all_chunks;
 /* Lines of the cache that the arrival of a chunk reads. */
 #define CHUNK_LINES ((offsetof(struct lnet_tcp_chunk, data) + SIM_LINE - 1) / SIM_LINE + 1)
 #define RECEIVE_LINES ((offsetof(struct lnet_stream, writes) + SIM_LINE - 1) / SIM_LINE)
-#define SEND_LINES                                                                            \
-    ((offsetof(struct lnet_stream, busy_until) - offsetof(struct lnet_stream, writes)) / SIM_LINE + \
+#define SEND_LINES                                                                       \
+    ((offsetof(struct lnet_stream, busy_until) - offsetof(struct lnet_stream, writes)) / \
+         SIM_LINE +                                                                      \
      1)
 
 static void chunk_retry(struct sim_event *event);

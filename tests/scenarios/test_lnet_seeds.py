@@ -15,7 +15,6 @@ def hold(path, seeds):
     assert len(runs) == seeds
     wrong = [(run["seed"], run["problems"]) for run in runs if run["exit"] != 0 or not run["ledger"]["balanced"]]
     assert not wrong, wrong
-    assert len({run["digest"] for run in runs}) > 1 or path.stem == "selftest"  # it makes no random choice
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -138,7 +138,7 @@ static void timeout(struct sim_event *event)
         lnet_cm_timeout(qp);
         return;
     }
-    if (qp->passive && !qp->heard)
+    if (qp->passive && !qp->peer_connected)
         lnet_cm_reply(qp); /* it may be the reply that was lost */
     repeat(qp, 0);
 }
@@ -154,7 +154,7 @@ static void acknowledged(struct sim_event *event)
         lnet_flight_release(flight);
         return;
     }
-    qp->heard = true;
+    qp->peer_connected = true;
     if (flight->memory_error) {
         lnet_qp_fail(qp, -EFAULT);
         lnet_flight_release(flight);
@@ -275,7 +275,7 @@ void lnet_qp_arrived(struct lnet_qp *qp, struct lnet_flight *flight, uint32_t of
         return;
     if (qp->state == LNET_QP_CONNECTING) /* the reply was lost: the queue pair takes nothing yet */
         return;
-    qp->heard = true;
+    qp->peer_connected = true;
     if (flight->sequence < qp->expected ||
         (flight->sequence == qp->expected && offset < qp->expected_offset))
         return; /* repeated although it had arrived; the acknowledgement is under way */

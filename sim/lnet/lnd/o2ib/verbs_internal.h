@@ -76,7 +76,7 @@ struct lnet_qp {
     uint8_t attempts; /* without progress */
     uint32_t repeated_offset; /* in the first work, of the last repetition */
     bool passive;
-    bool heard; /* the other side: it is connected, too */
+    bool peer_connected; /* it has answered or sent something */
     int status; /* of a failed one */
     const struct lnet_qp_handler *handler;
     void *owner;

@@ -33,7 +33,7 @@ struct test;
 /* A request in flight. */
 struct slot {
     struct test *test;
-    uint8_t *data;
+    uint8_t *data; /* of GETs */
     uint64_t began, number;
     uint32_t peer;
     bool busy, is_get, answered;
@@ -58,39 +58,40 @@ struct test {
     struct lnet_handle_eq eq, ring_eq;
     struct slot *slots;
     struct ring rings[RINGS];
-    uint8_t *readable; /* what GETs read */
 };
 
 /* ---- content --------------------------------------------------------------------------------- */
 
-static uint64_t word_at(uint64_t key, uint32_t i)
+/*
+ * What is sent is a piece of one pattern that all ranks share, and no two of its words are equal:
+ * a message of another sender or number begins at another place and differs in every word. Nobody
+ * writes to the pattern, so messages are sent from it without being copied or filled in.
+ */
+#define PLACES 512u
+#define PLACE_BYTES 64u
+#define PATTERN_BYTES (PLACES * PLACE_BYTES)
+
+static uint8_t pattern[PATTERN_BYTES + (1u << 20)] __attribute__((aligned(PAGE_SIZE)));
+static uint32_t pattern_bytes; /* that are filled in */
+
+static void make_pattern(uint32_t bytes)
 {
-    return (key + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
-}
+    for (; pattern_bytes < PATTERN_BYTES + bytes; pattern_bytes += 8) {
+        uint64_t word = (pattern_bytes / 8 + 1) * 0x9e3779b97f4a7c15ull; /* an odd number: no two */
 
-static void fill(uint8_t *data, uint32_t bytes, uint64_t key)
-{
-    uint32_t i;
-
-    for (i = 0; i < bytes; i += 8) {
-        uint64_t word = word_at(key, i / 8);
-
-        memcpy(data + i, &word, bytes - i < 8 ? bytes - i : 8);
+        memcpy(pattern + pattern_bytes, &word, 8);
     }
 }
 
-static bool is_filled(const uint8_t *data, uint32_t bytes, uint64_t key)
+/* Neighbouring keys are at distant places. */
+static uint8_t *content(uint64_t key)
 {
-    uint64_t word, found = 0;
-    uint32_t i;
+    return pattern + (key * 0x9e3779b97f4a7c15ull >> 32) % PLACES * PLACE_BYTES;
+}
 
-    for (i = 0; i + 8 <= bytes; i += 8) {
-        memcpy(&found, data + i, 8);
-        if (found != word_at(key, i / 8))
-            return false;
-    }
-    word = word_at(key, i / 8);
-    return memcmp(data + i, &word, bytes - i) == 0;
+static bool is_content(const uint8_t *data, uint32_t bytes, uint64_t key)
+{
+    return memcmp(data, content(key), bytes) == 0;
 }
 
 static uint64_t key_of_put(uint32_t from, uint64_t number)
@@ -120,7 +121,7 @@ static void ring_event(struct lnet_event *event)
 
     if (event->type == LNET_EVENT_PUT && event->status == 0) {
         if (event->mlength != event->rlength ||
-            !is_filled(ring->data + event->offset, event->mlength, event->hdr_data))
+            !is_content(ring->data + event->offset, event->mlength, event->hdr_data))
             fail(test, "a PUT arrived with wrong content", event);
         test->received++;
     }
@@ -136,7 +137,7 @@ static void slot_event(struct lnet_event *event)
     if (event->status == 0 && event->type == LNET_EVENT_REPLY) {
         slot->answered = true;
         if (event->mlength != test->bytes ||
-            !is_filled(slot->data, test->bytes, key_of_memory(slot->peer)))
+            !is_content(slot->data, test->bytes, key_of_memory(slot->peer)))
             fail(test, "a GET read wrong content", event);
     }
     if (event->status == 0 &&
@@ -215,7 +216,7 @@ static int post_readable(struct test *test, struct lnet_handle_me *me)
 {
     struct lnet_process_id any = {LNET_NID_ANY, LNET_PID_ANY};
     struct lnet_md md = {
-        .start = test->readable,
+        .start = content(key_of_memory(test->id)),
         .length = test->bytes,
         .threshold = LNET_MD_THRESH_INF,
         .options = LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE,
@@ -242,7 +243,7 @@ static uint32_t choose(struct test *test)
 
 static int request(struct test *test, struct slot *slot)
 {
-    struct lnet_md md = {.start = slot->data, .length = test->bytes, .user_ptr = slot};
+    struct lnet_md md = {.length = test->bytes, .user_ptr = slot};
     struct lnet_process_id target = {.pid = PID_LNET};
     struct lnet_handle_md handle;
     int rc;
@@ -256,7 +257,7 @@ static int request(struct test *test, struct slot *slot)
     target.nid = test->nids[slot->peer];
     md.threshold = slot->is_get || test->ack ? 2 : 1;
     md.eq_handle = test->eq;
-    fill(slot->data, test->bytes, slot->is_get ? 0 : key_of_put(test->id, slot->number));
+    md.start = slot->is_get ? slot->data : content(key_of_put(test->id, slot->number));
     rc = LNetMDBind(md, LNET_UNLINK, &handle);
     if (rc != 0)
         return rank_fail(test->rank, "LNetMDBind: %d", rc);
@@ -354,10 +355,9 @@ static int allocate(struct test *test)
 
     test->nids = calloc(test->size, sizeof(*test->nids));
     test->slots = calloc(test->window, sizeof(*test->slots));
-    test->readable = pages(room);
-    if (test->nids == NULL || test->slots == NULL || test->readable == NULL)
+    if (test->nids == NULL || test->slots == NULL)
         return rank_fail(test->rank, "no memory");
-    fill(test->readable, test->bytes, key_of_memory(test->id));
+    make_pattern(test->bytes);
     for (i = 0; i < test->window; i++) {
         test->slots[i].test = test;
         test->slots[i].data = pages(room);
@@ -383,7 +383,6 @@ static void release(struct test *test)
         free(test->rings[i].data);
     free(test->slots);
     free(test->nids);
-    free(test->readable);
     free(test);
 }
 

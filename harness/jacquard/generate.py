@@ -85,11 +85,48 @@ def nodes_of(fabric):
 
 
 @st.composite
+def lnet_jobs(draw, name, fabric):
+    """A job of LNet's workloads: one rank for each node that it uses, because the ranks of a node share their portals."""
+    workload = draw(st.sampled_from([one for one in workloads() if one["name"].startswith("lnet_")]))
+    ranks_min = workload["ranks_min"]
+    count = draw(st.integers(ranks_min, max(ranks_min, min(nodes_of(fabric), RANKS_MAX))))
+    arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]
+                 if one["type"] in ("count", "size") or draw(st.booleans())}
+    arguments["servers"] = min(arguments["servers"], count - ranks_min + 1)
+    for limited in {"distribute", "span"} & arguments.keys():  # by the size of the smaller group; rank 0 is in none
+        arguments[limited] = min(arguments[limited], arguments["servers"], count - 1 - arguments["servers"])
+    return {"name": name, "workload": workload["name"], "placement": {"policy": "linear", "count": count}, "args": arguments}
+
+
+@st.composite
+def lnets(draw, fabric):
+    """The section of LNet: every node is on one network, over what the fabric offers."""
+    driver = "gni" if fabric["topology"] == "dragonfly" else draw(st.sampled_from(["tcp", "o2ib"]))
+    section = {"nodes": [{"name": "all", "nodes": f"0-{nodes_of(fabric) - 1}", "networks": f"{driver}({fabric['name']})"}]}
+    if draw(st.booleans()):
+        section["nodes"][0]["parameters"] = draw(st.fixed_dictionaries({}, optional={
+            "lnet_retry_count": st.integers(0, 5), "peer_credits": st.sampled_from([2, 8, 32]),
+            "credits": st.sampled_from([4, 64, 256]), "lnet_transaction_timeout": st.sampled_from([10, 50])}))
+    return section
+
+
+@st.composite
+def lnet_rules(draw):
+    """Faults in LNet's own words."""
+    rule = {"name": "rule", "do": draw(st.sampled_from(["drop", "delay"])), "nodes": "0-1", "rate": draw(st.integers(2, 30))}
+    if rule["do"] == "delay":
+        rule["latency"] = draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        rule["message"] = draw(st.sampled_from([["PUT"], ["GET"], ["ACK", "REPLY"]]))
+    return rule
+
+
+@st.composite
 def jobs(draw, name, fabric):
     nodes = nodes_of(fabric)
     aries = fabric["topology"] == "dragonfly"
-    # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. Those of LNet need its section;
-    # others are written for the machine of their scenario, or need an even number of ranks.
+    # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. Those of LNet: see lnet_jobs.
+    # Others are written for the machine of their scenario, or need an even number of ranks.
     special = ("pmi_names", "pmi_spawn", "fi_reopen", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
                                      and one["name"] not in special and not one["name"].startswith("lnet_")
@@ -161,6 +198,12 @@ def scenarios(draw, with_faults=True):
     fabric = draw(st.one_of(dragonflies(), dragonflies(), dragonflies(), switched()))
     scenario = {"name": "generated", "seed": draw(st.integers(0, 2**32)), "fabric": fabric, "limits": LIMITS,
                 "jobs": [draw(jobs(f"job{index}", fabric)) for index in range(draw(st.sampled_from([1, 1, 2])))]}
+    if nodes_of(fabric) >= 3 and draw(st.sampled_from([False, False, True])):
+        fabric["name"] = "machine"
+        scenario["lnet"] = draw(lnets(fabric))
+        scenario["jobs"][0] = draw(lnet_jobs("job0", fabric))
+        if with_faults and draw(st.booleans()):
+            scenario["lnet"]["rules"] = [draw(lnet_rules())]
     if with_faults:
         scenario["faults"] = draw(st.lists(faults(fabric), min_size=1, max_size=3))
     return scenario

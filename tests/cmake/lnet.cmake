@@ -8,9 +8,22 @@ foreach(area IN ITEMS init eq md match event move lo credit route health fault d
       DEPENDS jacquard_lnet m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet TIMEOUT 900)
   endif()
 endforeach()
-foreach(area IN ITEMS property sequence)
-  jacquard_test(lnet_${area}
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/lnet/world.c
-            ${CMAKE_SOURCE_DIR}/tests/lnet/wire.c
-    DEPENDS jacquard_lnet m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests FULL TIMEOUT 900)
-endforeach()
+set(lnet_parts ${CMAKE_SOURCE_DIR}/tests/lnet/world.c ${CMAKE_SOURCE_DIR}/tests/lnet/wire.c)
+jacquard_test(lnet_property SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/property_test.c ${lnet_parts}
+  DEPENDS jacquard_lnet m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests FULL TIMEOUT 900)
+list(APPEND lnet_parts ${CMAKE_SOURCE_DIR}/tests/lnet/sequence.c)
+jacquard_test(lnet_sequence SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/sequence_test.c ${lnet_parts}
+  DEPENDS jacquard_lnet m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests FULL TIMEOUT 900)
+
+# The same calls as bytes say: with fixed ones for ctest, and for libFuzzer (./dev fuzz lnet_api).
+list(APPEND lnet_parts ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_lnet_api.c)
+file(GLOB lnet_api_corpus CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/lnet_api/*)
+set(lnet_folders ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+add_executable(fuzz_lnet_api_fixed ${CMAKE_SOURCE_DIR}/tests/fuzz/lnet_api_main.c ${lnet_parts})
+jacquard_no_whole_program(fuzz_lnet_api_fixed)
+target_include_directories(fuzz_lnet_api_fixed PRIVATE ${lnet_folders})
+target_link_libraries(fuzz_lnet_api_fixed PRIVATE jacquard_lnet jacquard_flags PkgConfig::CMOCKA m)
+set_target_properties(fuzz_lnet_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_test(NAME fuzz_lnet_api COMMAND fuzz_lnet_api_fixed 200 ${lnet_api_corpus})
+set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 300)
+jacquard_fuzz(fuzz_lnet_api SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})

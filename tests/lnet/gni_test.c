@@ -248,6 +248,38 @@ TEST_IN(lnet_68_gni_later_messages_pass_a_delayed_one, NETWORK)
     assert_int_equal(LNetClearLazyPortal(PORTAL), 0);
 }
 
+/* A delay rule of the receiver may hold any message: it leaves its mailbox, too. */
+TEST_IN(a_delay_rule_holds_messages_of_every_kind, NETWORK)
+{
+    struct lnet_fault_attr attr = {
+        .fa_src = LNET_NID_ANY, .fa_dst = LNET_NID_ANY, .u.delay = {.la_rate = 1, .la_latency = 2}};
+    const struct lnet_event *event;
+
+    assert_int_equal(lnet_node_add_delay(lnet_of(B), &attr, "slow"), 0);
+    fill(here, 65536, 4);
+    on(B);
+    post(1, there, 100, 1, LNET_MD_OP_PUT);
+    post(2, there + 100, 65536, 1, LNET_MD_OP_PUT);
+    post(3, here, 65536, 1, LNET_MD_OP_GET);
+    on(A);
+    put_to(gni(B), 1, here, 100);
+    put_to(gni(B), 2, here, 65536);
+    get_from(gni(B), 3, there + 70000, 65536);
+    get_from(gni(B), 4, there + 140000, 100); /* nothing to read: an answer all the same */
+    pass(SIM_S);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT) + count_of(B, LNET_EVENT_GET), 0);
+    assert_int_equal(driver(B)->eager_copies, 4);
+    event = wait_event(A, LNET_EVENT_REPLY, 0, 2 * SIM_S);
+    assert_non_null(event);
+    assert_int_equal(event->status, 0);
+    pass(SIM_S);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 2);
+    assert_int_equal(driver(B)->eager_copies, 0);
+    expect_filled(there, 100, 4);
+    expect_filled(there + 100, 65536, 4);
+    expect_filled(there + 70000, 65536, 4);
+}
+
 /* ---- flow ------------------------------------------------------------------------------------ */
 
 TEST_IN(floods_in_both_directions_end, NETWORK)
@@ -462,6 +494,7 @@ int main(void)
         cmocka_unit_test(lnet_56_an_optimized_get_needs_two_operations),
         cmocka_unit_test(a_bulk_get_may_return_less),
         cmocka_unit_test(lnet_68_gni_later_messages_pass_a_delayed_one),
+        cmocka_unit_test(a_delay_rule_holds_messages_of_every_kind),
         cmocka_unit_test(floods_in_both_directions_end),
         cmocka_unit_test(a_full_mailbox_only_delays),
         cmocka_unit_test(both_sides_connect_and_messages_arrive),

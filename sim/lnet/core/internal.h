@@ -81,30 +81,31 @@ struct lnet_peer {
     bool up_to_date; /* discovered */
 };
 
-/* One NID of a peer. */
+/* One NID of a peer. What each message uses comes first. */
 struct lnet_peer_ni {
+    lnet_nid_t nid;
     struct lnet_peer_ni *next_in_bucket;
-    struct list_head on_peer;
     struct lnet_peer *peer;
     struct lnet_net *net; /* NULL: not a local network (reached through routers) */
-    lnet_nid_t nid;
-    struct list_head tx_delayed; /* messages that wait for a credit of the peer; FIFO */
-    struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
-    int tx_credits, tx_credits_min;
-    int router_credits, router_credits_min;
+    void *driver; /* what the driver remembers; NULL: nothing */
+    void (*fetch)(const void *driver, unsigned stage); /* the driver's, if it remembers */
     uint64_t tx_queued_bytes; /* lpni_txqnob: payload + 72 of each message with or waiting for a
                                * credit */
-    int health;
-    bool recovery_ping; /* a ping is in flight */
-    struct list_head on_recovery;
-    uint32_t sequence; /* for round robin */
+    int tx_credits, tx_credits_min;
 
+    uint32_t sequence; /* for round robin */
+    int health;
+    struct lnet_gateway *gateway; /* NULL: no route leads through it */
+    sim_time_t last_alive, last_query;
     bool alive;
     bool notified_down; /* the driver said so, and nothing was heard since */
-    sim_time_t last_alive, last_query;
+    bool recovery_ping; /* a ping is in flight */
+    struct list_head tx_delayed; /* messages that wait for a credit of the peer; FIFO */
 
-    struct lnet_gateway *gateway; /* NULL: no route leads through it */
-};
+    struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
+    int router_credits, router_credits_min;
+    struct list_head on_peer, on_recovery;
+} __attribute__((aligned(64)));
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */
 

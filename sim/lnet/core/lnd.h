@@ -21,6 +21,7 @@
 struct lnet_ni;
 struct lnet_msg;
 struct lnet_node;
+struct lnet_peer_ni;
 struct lnet_param;
 
 /* A list of memory fragments of a descriptor, always as plain addresses: pages are resolved when
@@ -78,6 +79,9 @@ struct lnet_lnd {
  * possibly before this returns. -EPROTO: the driver drops the message and closes the connection.
  * `rdma`: an optimized GET, whose answer the driver moves itself instead of a REPLY message.
  */
+/* The same; `*peer` is LNet's peer of NID `from`, or NULL until it is known. */
+int lnet_parse_from(struct lnet_ni *ni, const struct lnet_hdr *header, struct lnet_peer_ni **peer,
+                    lnet_nid_t from, void *in, bool rdma);
 int lnet_parse(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t from, void *in,
                bool rdma);
 /* The driver is done with the message. On failure it has set msg->health_status before. */

@@ -55,7 +55,8 @@ static const char *parse_put(struct lnet_msg *msg)
     struct lnet_ni *ni = msg->rx_ni;
     struct lnet_match_info info;
 
-    msg->rx_ready_delay = ni->lnd->eager_receive == NULL;
+    if (ni->lnd->eager_receive == NULL)
+        msg->rx_ready_delay = true;
     for (;;) {
         lnet_match_info(msg, &info);
         switch (lnet_match(msg->node, &info, msg)) {
@@ -228,6 +229,21 @@ void lnet_parse_delayed(struct lnet_msg *msg)
     }
 }
 
+/* A rule holds the message: what the driver has of it is only there until lnet_parse returns. */
+static void copy_aside(struct lnet_msg *msg)
+{
+    struct lnet_ni *ni = msg->rx_ni;
+
+    if (ni->lnd->eager_receive == NULL)
+        return;
+    if (ni->lnd->eager_receive(ni, msg->in, msg, &msg->in) == 0) {
+        msg->rx_ready_delay = true;
+    } else {
+        list_del_init(&msg->on_list);
+        drop(msg, "no memory");
+    }
+}
+
 /* Lengths are checked before anything is allocated: the header comes from outside. */
 static bool well_formed(const struct lnet_hdr *header)
 {
@@ -282,8 +298,8 @@ static const char *reason_to_drop(struct lnet_ni *ni, const struct lnet_hdr *hea
     return lnet_fault_drops(node, header);
 }
 
-static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t from,
-                                 void *in, bool rdma)
+static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *header,
+                                 struct lnet_peer_ni **peer, lnet_nid_t from, void *in, bool rdma)
 {
     struct lnet_msg *msg = lnet_msg_new(ni->node);
 
@@ -299,7 +315,9 @@ static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *head
     msg->event.msg_type = header->type;
     msg->rx_ni = ni;
     if (from != LNET_NID_LO_0) {
-        msg->rx_peer = lnet_peer_ni_get(ni->node, from);
+        if (*peer == NULL)
+            *peer = lnet_peer_ni_get(ni->node, from);
+        msg->rx_peer = *peer;
         if (msg->rx_peer == NULL) {
             lnet_msg_free(msg);
             return NULL;
@@ -311,6 +329,14 @@ static struct lnet_msg *make_msg(struct lnet_ni *ni, const struct lnet_hdr *head
 
 int lnet_parse(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t from, void *in,
                bool rdma)
+{
+    struct lnet_peer_ni *peer = NULL;
+
+    return lnet_parse_from(ni, header, &peer, from, in, rdma);
+}
+
+int lnet_parse_from(struct lnet_ni *ni, const struct lnet_hdr *header, struct lnet_peer_ni **peer,
+                    lnet_nid_t from, void *in, bool rdma)
 {
     struct lnet_node *node = ni->node;
     struct lnet_msg *msg;
@@ -328,15 +354,17 @@ int lnet_parse(struct lnet_ni *ni, const struct lnet_hdr *header, lnet_nid_t fro
     ni->last_alive = sim_now();
     ni->status = LNET_NI_STATUS_UP;
     why = reason_to_drop(ni, header, from);
-    msg = why == NULL ? make_msg(ni, header, from, in, rdma) : NULL;
+    msg = why == NULL ? make_msg(ni, header, peer, from, in, rdma) : NULL;
     if (msg == NULL) {
         lnet_record_dropped(node, header, why != NULL ? why : "no memory");
         lnet_drop_incoming(ni, in, header->type, header->payload_length);
         return 0;
     }
     lnet_msg_commit_rx(msg, ni);
-    if (lnet_fault_delays(node, msg))
+    if (lnet_fault_delays(node, msg)) {
+        copy_aside(msg);
         return 0;
+    }
 
     lnet_parse_delayed(msg);
     return 0;

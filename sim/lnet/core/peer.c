@@ -3,6 +3,7 @@
 #include "core/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_BUCKETS 8u
 
@@ -32,7 +33,7 @@ static void link_peer(struct lnet_instance *instance, struct lnet_peer_ni *peer)
     *bucket = peer;
 }
 
-/* At most one NID per bucket on average. */
+/* At most one NID for two buckets on average. */
 static bool make_room(struct lnet_instance *instance)
 {
     uint32_t count =
@@ -41,7 +42,7 @@ static bool make_room(struct lnet_instance *instance)
     struct lnet_peer *peer;
     struct lnet_peer_ni *peer_ni;
 
-    if (instance->peer_ni_count < instance->peer_bucket_count)
+    if (2 * instance->peer_ni_count < instance->peer_bucket_count)
         return true;
     buckets = calloc(count, sizeof(buckets[0]));
     if (buckets == NULL)
@@ -99,12 +100,13 @@ struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid)
     if (!make_room(instance))
         return NULL;
     peer = calloc(1, sizeof(*peer));
-    peer_ni = calloc(1, sizeof(*peer_ni));
+    peer_ni = aligned_alloc(_Alignof(struct lnet_peer_ni), sizeof(*peer_ni));
     if (peer == NULL || peer_ni == NULL) {
         free(peer);
         free(peer_ni);
         return NULL;
     }
+    memset(peer_ni, 0, sizeof(*peer_ni));
     INIT_LIST_HEAD(&peer->nis);
     peer->primary = nid;
     list_add_tail(&peer->on_node, &instance->peers);

@@ -70,6 +70,17 @@ void lnet_ni_send(struct lnet_msg *msg)
     }
 }
 
+/* Fetches what the path of a message will use, while other work is done. */
+static void fetch(const struct lnet_peer_ni *peer, unsigned stage)
+{
+    if (peer == NULL)
+        return;
+    if (stage == 0)
+        sim_fetch(peer->peer, 1);
+    if (peer->driver != NULL)
+        peer->fetch(peer->driver, stage);
+}
+
 /* The descriptor of a request, if it may start an operation. */
 static struct lnet_libmd *usable(struct lnet_node *node, struct lnet_handle_md handle)
 {
@@ -82,12 +93,14 @@ static struct lnet_libmd *usable(struct lnet_node *node, struct lnet_handle_md h
 }
 
 /* From here on the request is accepted: what goes wrong is the status of its SEND event. */
-static void launch(struct lnet_msg *msg, lnet_nid_t self)
+static void launch(struct lnet_msg *msg, lnet_nid_t self, const struct lnet_peer_ni *peer)
 {
     int rc;
 
+    fetch(peer, 1);
     lnet_event_build(msg, LNET_EVENT_SEND);
     lnet_record_open(msg);
+    fetch(peer, 2);
     if (msg->payload_length > LNET_MAX_PAYLOAD)
         rc = -EMSGSIZE;
     else
@@ -105,9 +118,12 @@ int lnet_put(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
     struct lnet_libmd *md;
     struct lnet_msg *msg;
     struct lnet_put *put;
+    struct lnet_peer_ni *peer;
 
     if (lnet_fault_fails_nid(node, target.nid))
         return -EIO;
+    peer = lnet_peer_ni_find(node->instance, target.nid);
+    fetch(peer, 0);
     md = usable(node, handle);
     if (md == NULL)
         return -ENOENT;
@@ -130,7 +146,7 @@ int lnet_put(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
         put->ack_wmd.wh_interface_cookie = (uint64_t)LNET_WIRE_HANDLE_COOKIE_NONE;
         put->ack_wmd.wh_object_cookie = (uint64_t)LNET_WIRE_HANDLE_COOKIE_NONE;
     }
-    launch(msg, self);
+    launch(msg, self, peer);
     return 0;
 }
 
@@ -141,9 +157,12 @@ int lnet_get(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
     struct lnet_libmd *md;
     struct lnet_msg *msg;
     struct lnet_get *get;
+    struct lnet_peer_ni *peer;
 
     if (lnet_fault_fails_nid(node, target.nid))
         return -EIO;
+    peer = lnet_peer_ni_find(node->instance, target.nid);
+    fetch(peer, 0);
     md = usable(node, handle);
     if (md == NULL)
         return -ENOENT;
@@ -162,7 +181,7 @@ int lnet_get(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
     get->return_wmd.wh_interface_cookie = node->interface_cookie;
     get->return_wmd.wh_object_cookie = md->cookie;
     lnet_response_track(node, md);
-    launch(msg, self);
+    launch(msg, self, peer);
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct lnet_stream {
     struct lnet_stream_write *writes, *writes_last;
     uint32_t write_sent; /* bytes of the first one */
     uint64_t unwritten, written;
+    sim_time_t empty_at; /* the socket had nothing to send */
     /* receiving */
     bool reading, delivering, has_target;
     struct lnet_fragments target;

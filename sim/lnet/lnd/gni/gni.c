@@ -256,7 +256,9 @@ static int receive(struct lnet_ni *ni, void *in, struct lnet_msg *msg, bool dela
         break;
     default:
         assert(from->message.type == LNET_GNI_GET_REQ);
-        if (msg != NULL)
+        if (from->conn->state != LNET_GNI_ESTABLISHED)
+            rc = -ECONNABORTED; /* while a rule held it */
+        else if (msg != NULL)
             rc = reply(from, msg);
         else
             send_completion(from->conn, LNET_GNI_GET_NAK, -ENOENT,

@@ -2,7 +2,8 @@
 /*
  * The connection manager. The active side repeats its request until it is answered; the passive
  * side answers a repeated request as before. The passive side is connected when it has accepted:
- * what it sends arrives behind its reply.
+ * what it sends arrives behind its reply. Where that is not acknowledged, the reply is repeated,
+ * too, until the active side was heard of.
  *
  *   active                          passive
  *     ── REQUEST (private data) ──▶   requested(): accept or reject
@@ -83,6 +84,13 @@ static void reject_arrived(struct lnet_hca *hca, const struct lnet_flight *fligh
 
 /* ---- the passive side ------------------------------------------------------------------------ */
 
+void lnet_cm_reply(struct lnet_qp *qp)
+{
+    assert(qp->passive);
+    send_control(qp->hca, qp->peer, LNET_FLIGHT_REPLY, qp->number, qp->peer_number,
+                 qp->private_data, qp->private_bytes);
+}
+
 static void request_arrived(struct lnet_hca *hca, const struct lnet_flight *flight)
 {
     struct lnet_cm_request request = {hca, flight->source, flight->source_qp, flight->private_data,
@@ -90,8 +98,7 @@ static void request_arrived(struct lnet_hca *hca, const struct lnet_flight *flig
     struct lnet_qp *qp = lnet_qp_find_peer(hca, flight->source, flight->source_qp);
 
     if (qp != NULL) /* the reply was lost, or is slow */
-        send_control(hca, flight->source, LNET_FLIGHT_REPLY, qp->number, qp->peer_number,
-                     qp->private_data, qp->private_bytes);
+        lnet_cm_reply(qp);
     else
         hca->requested(hca->owner, &request);
 }

@@ -134,10 +134,13 @@ static void timeout(struct sim_event *event)
     struct lnet_qp *qp =
         sim_container_of(sim_container_of(event, struct sim_timer, event), struct lnet_qp, timer);
 
-    if (qp->state == LNET_QP_CONNECTING)
+    if (qp->state == LNET_QP_CONNECTING) {
         lnet_cm_timeout(qp);
-    else
-        repeat(qp, 0);
+        return;
+    }
+    if (qp->passive && !qp->peer_connected)
+        lnet_cm_reply(qp); /* it may be the reply that was lost */
+    repeat(qp, 0);
 }
 
 static void acknowledged(struct sim_event *event)
@@ -151,6 +154,7 @@ static void acknowledged(struct sim_event *event)
         lnet_flight_release(flight);
         return;
     }
+    qp->peer_connected = true;
     if (flight->memory_error) {
         lnet_qp_fail(qp, -EFAULT);
         lnet_flight_release(flight);
@@ -269,6 +273,9 @@ void lnet_qp_arrived(struct lnet_qp *qp, struct lnet_flight *flight, uint32_t of
 
     if (flight->qp == NULL || qp->status != 0) /* the source is gone, or this end has failed */
         return;
+    if (qp->state == LNET_QP_CONNECTING) /* the reply was lost: the queue pair takes nothing yet */
+        return;
+    qp->peer_connected = true;
     if (flight->sequence < qp->expected ||
         (flight->sequence == qp->expected && offset < qp->expected_offset))
         return; /* repeated although it had arrived; the acknowledgement is under way */

@@ -76,6 +76,7 @@ struct lnet_qp {
     uint8_t attempts; /* without progress */
     uint32_t repeated_offset; /* in the first work, of the last repetition */
     bool passive;
+    bool peer_connected; /* it has answered or sent something */
     int status; /* of a failed one */
     const struct lnet_qp_handler *handler;
     void *owner;
@@ -120,6 +121,7 @@ void lnet_qp_arrived(struct lnet_qp *qp, struct lnet_flight *flight, uint32_t of
 /* `hca` NULL: no adapter works at the target (any more). */
 void lnet_cm_arrived(struct lnet_hca *hca, const struct lnet_flight *flight);
 void lnet_cm_timeout(struct lnet_qp *qp);
+void lnet_cm_reply(struct lnet_qp *qp); /* of the passive side, once more */
 void lnet_cm_disconnect(struct lnet_qp *qp);
 
 #endif

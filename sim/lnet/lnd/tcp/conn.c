@@ -3,6 +3,7 @@
 #include "sock.h"
 
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
@@ -22,8 +23,11 @@ static void deadline_fired(struct sim_event *event)
 static struct lnet_sock_conn *conn_new(struct lnet_node *node, struct lnet_sock *sock,
                                        enum lnet_sock_state state)
 {
-    struct lnet_sock_conn *conn = g_new0(struct lnet_sock_conn, 1);
+    struct lnet_sock_conn *conn = aligned_alloc(_Alignof(struct lnet_sock_conn), sizeof(*conn));
 
+    if (conn == NULL)
+        abort();
+    memset(conn, 0, sizeof(*conn));
     conn->node = node;
     conn->sock = sock;
     conn->state = state;
@@ -246,7 +250,7 @@ static void closed(void *owner, int status)
         lnet_sock_conn_close(conn, status != 0 ? status : -ECONNABORTED);
 }
 
-static const struct lnet_stream_handler handler = {connected, closed};
+static const struct lnet_stream_handler handler = {connected, closed, LNET_SOCK_CONN_LINES};
 
 void lnet_sock_conn_connect(struct lnet_sock_peer *peer, int type)
 {
@@ -307,6 +311,7 @@ void lnet_sock_conn_open(struct lnet_sock_conn *conn)
     set_state(conn, LNET_SOCK_OPEN);
     conn->swapped = conn->hello.swapped;
     list_add_tail(&conn->on_peer, &peer->conns);
+    lnet_sock_choose_best(peer);
     if (peer->routed)
         peer->connected |= 1u << conn->type;
     peer->last_alive = sim_now();
@@ -338,6 +343,7 @@ static void leave_peer(struct lnet_sock_conn *conn, int error, struct list_head 
         list_move_tail(&tx->on_list, failed);
     }
     list_del_init(&conn->on_peer);
+    lnet_sock_choose_best(peer);
     list_for_each_entry (other, &peer->conns, on_peer)
         last_of_type &= other->type != conn->type;
     if (last_of_type)

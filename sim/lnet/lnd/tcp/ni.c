@@ -181,7 +181,6 @@ static void shutdown_ni(struct lnet_ni *ni)
     acceptor_release(sock);
     assert(list_empty(&sock->done));
     lnet_stream_host_close(sock->host);
-    g_hash_table_destroy(sock->peers_by_id);
     g_free(sock);
     ni->driver = NULL;
 }
@@ -220,7 +219,6 @@ static int startup_ni(struct lnet_ni *ni)
     set_options(sock);
     ni->nid = LNET_MKNID(ni->net->id, ni->interface.address);
     sock->incarnation = ni->node->incarnation;
-    sock->peers_by_id = lnet_sock_peers_new();
     lnet_sock_reaper_init(sock);
     ni->driver = sock;
     error = acceptor_get(sock);

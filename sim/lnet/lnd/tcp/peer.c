@@ -7,31 +7,49 @@
 #include "sock.h"
 
 #include <glib.h>
+#include <stdlib.h>
 
 static void retry_fired(struct sim_event *event);
 
-static guint id_hash(gconstpointer key)
+#define FIRST_BUCKETS 8u
+
+static uint32_t bucket_of(const struct lnet_sock *sock, struct lnet_process_id id)
 {
-    const struct lnet_process_id *id = key;
-
-    return (guint)sim_mix(id->nid + id->pid);
-}
-
-static gboolean id_equal(gconstpointer left, gconstpointer right)
-{
-    const struct lnet_process_id *a = left, *b = right;
-
-    return a->nid == b->nid && a->pid == b->pid;
-}
-
-void *lnet_sock_peers_new(void)
-{
-    return g_hash_table_new(id_hash, id_equal);
+    return (uint32_t)sim_mix(id.nid + id.pid) & (sock->bucket_count - 1);
 }
 
 struct lnet_sock_peer *lnet_sock_peer_find(const struct lnet_sock *sock, struct lnet_process_id id)
 {
-    return g_hash_table_lookup(sock->peers_by_id, &id);
+    struct lnet_sock_peer *peer;
+
+    if (sock->bucket_count == 0)
+        return NULL;
+    peer = sock->buckets[bucket_of(sock, id)];
+    while (peer != NULL && (peer->id.nid != id.nid || peer->id.pid != id.pid))
+        peer = peer->next_in_bucket;
+    return peer;
+}
+
+static void link_peer(struct lnet_sock *sock, struct lnet_sock_peer *peer)
+{
+    struct lnet_sock_peer **bucket = &sock->buckets[bucket_of(sock, peer->id)];
+
+    peer->next_in_bucket = *bucket;
+    *bucket = peer;
+}
+
+/* At most one peer for two buckets on average. */
+static void make_room(struct lnet_sock *sock)
+{
+    struct lnet_sock_peer *peer;
+
+    if (2 * sock->peer_count < sock->bucket_count)
+        return;
+    sock->bucket_count = sock->bucket_count == 0 ? FIRST_BUCKETS : 2 * sock->bucket_count;
+    g_free(sock->buckets);
+    sock->buckets = g_new0(struct lnet_sock_peer *, sock->bucket_count);
+    list_for_each_entry (peer, &sock->peers, on_ni)
+        link_peer(sock, peer);
 }
 
 struct lnet_sock_peer *lnet_sock_peer_get(struct lnet_sock *sock, struct lnet_process_id id)
@@ -40,27 +58,40 @@ struct lnet_sock_peer *lnet_sock_peer_get(struct lnet_sock *sock, struct lnet_pr
 
     if (peer != NULL)
         return peer;
-    peer = g_new0(struct lnet_sock_peer, 1);
-    peer->sock = sock;
-    peer->id = id;
-    peer->zc_next_cookie = LNET_SOCK_KEEPALIVE_COOKIE + 1;
-    peer->retry = (struct sim_timer){.event = {retry_fired}};
+    make_room(sock);
+    peer = aligned_alloc(_Alignof(struct lnet_sock_peer), sizeof(*peer));
+    if (peer == NULL)
+        abort();
+    *peer = (struct lnet_sock_peer){
+        .sock = sock,
+        .id = id,
+        .zc_next_cookie = LNET_SOCK_KEEPALIVE_COOKIE + 1,
+        .retry = {.event = {retry_fired}},
+    };
     INIT_LIST_HEAD(&peer->conns);
     INIT_LIST_HEAD(&peer->tx_queue);
     INIT_LIST_HEAD(&peer->zc_requests);
     list_add_tail(&peer->on_ni, &sock->peers);
-    g_hash_table_insert(sock->peers_by_id, &peer->id, peer);
+    link_peer(sock, peer);
+    sock->peer_count++;
     return peer;
 }
 
 static void peer_free(struct lnet_sock_peer *peer)
 {
+    struct lnet_sock_peer **at = &peer->sock->buckets[bucket_of(peer->sock, peer->id)];
+
     assert(list_empty(&peer->conns) && list_empty(&peer->tx_queue));
     assert(list_empty(&peer->zc_requests) && peer->attempt == NULL);
     sim_timer_cancel(&peer->retry);
     list_del(&peer->on_ni);
-    g_hash_table_remove(peer->sock->peers_by_id, &peer->id);
-    g_free(peer);
+    while (*at != peer)
+        at = &(*at)->next_in_bucket;
+    *at = peer->next_in_bucket;
+    peer->sock->peer_count--;
+    if (peer->lnet != NULL && peer->lnet->driver == peer)
+        peer->lnet->driver = NULL;
+    free(peer);
 }
 
 void lnet_sock_peer_route(struct lnet_sock_peer *peer)
@@ -98,6 +129,9 @@ void lnet_sock_peer_free_all(struct lnet_sock *sock)
         lnet_sock_fail(sock, &peer->tx_queue, -ESHUTDOWN);
         peer_free(peer);
     }
+    g_free(sock->buckets);
+    sock->buckets = NULL;
+    sock->bucket_count = 0;
 }
 
 /* ---- connecting -------------------------------------------------------------------------------

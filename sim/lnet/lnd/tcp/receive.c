@@ -173,7 +173,8 @@ static void parse(struct lnet_sock_conn *conn)
     conn->receive_done = false;
     conn->peer->last_alive = sim_now();
     lnet_sock_conn_hold(conn); /* LNet's, until it calls lnet_sock_receive */
-    error = lnet_parse(conn->sock->ni, &conn->in_lnet_header, from, conn, false);
+    error = lnet_parse_from(conn->sock->ni, &conn->in_lnet_header, &conn->peer->lnet, from, conn,
+                            false);
     conn->parsing = false;
     if (error != 0) {
         lnet_sock_conn_release(conn);

@@ -167,6 +167,10 @@ struct lnet_sock_conn *lnet_sock_choose(const struct lnet_sock_peer *peer, uint3
     struct lnet_sock_conn *conn, *typed = NULL, *fallback = NULL;
     bool bulk = is_bulk(peer->sock, bytes);
 
+    if (!noop && !nonblocking && peer->best[bulk] != NULL) {
+        peer->best[bulk]->last_post = sim_now();
+        return peer->best[bulk];
+    }
     list_for_each_entry (conn, &peer->conns, on_peer) {
         enum fit how = fit(conn, bulk, noop, nonblocking);
 
@@ -180,6 +184,23 @@ struct lnet_sock_conn *lnet_sock_choose(const struct lnet_sock_peer *peer, uint3
     if (typed != NULL)
         typed->last_post = sim_now();
     return typed;
+}
+
+void lnet_sock_choose_best(struct lnet_sock_peer *peer)
+{
+    struct lnet_sock_conn *conn;
+    uint32_t bulk;
+
+    for (bulk = 0; bulk < 2; bulk++) {
+        uint32_t count = 0;
+
+        list_for_each_entry (conn, &peer->conns, on_peer) {
+            if (fit(conn, bulk, false, false) == FIT_YES && ++count == 1)
+                peer->best[bulk] = conn;
+        }
+        if (count != 1)
+            peer->best[bulk] = NULL;
+    }
 }
 
 /* ---- sending ----------------------------------------------------------------------------------
@@ -276,9 +297,47 @@ static void queue(struct lnet_sock_conn *conn, struct lnet_sock_tx *tx)
     }
 }
 
+/* Fetches into the cache what sending to the peer will use. */
+static void fetch(const void *driver, unsigned stage)
+{
+    const struct lnet_sock_peer *peer = driver;
+    uint32_t bulk;
+
+    if (stage == 0) {
+        sim_fetch(peer, 2);
+        return;
+    }
+    for (bulk = 0; bulk < 2; bulk++) {
+        const struct lnet_sock_conn *conn = peer->best[bulk];
+
+        if (conn != NULL && stage == 1)
+            sim_fetch(conn, 2);
+        else if (conn != NULL)
+            lnet_stream_fetch(conn->stream);
+    }
+}
+
+/* The driver's peer, which LNet's peer remembers. */
+static struct lnet_sock_peer *find_peer(const struct lnet_sock *sock, const struct lnet_msg *msg,
+                                        struct lnet_process_id id)
+{
+    struct lnet_peer_ni *lnet = msg != NULL ? msg->tx_peer : NULL;
+    struct lnet_sock_peer *peer = lnet != NULL ? lnet->driver : NULL;
+
+    if (peer != NULL && peer->sock == sock && peer->id.pid == id.pid && peer->id.nid == id.nid)
+        return peer;
+    peer = lnet_sock_peer_find(sock, id);
+    if (peer != NULL && lnet != NULL && lnet->nid == id.nid) {
+        lnet->driver = peer;
+        lnet->fetch = fetch;
+        peer->lnet = lnet;
+    }
+    return peer;
+}
+
 int lnet_sock_launch(struct lnet_sock *sock, struct lnet_sock_tx *tx, struct lnet_process_id id)
 {
-    struct lnet_sock_peer *peer = lnet_sock_peer_find(sock, id);
+    struct lnet_sock_peer *peer = find_peer(sock, tx->msg, id);
     bool noop = tx->msg == NULL;
     struct lnet_sock_conn *conn;
     int error = 0;

@@ -79,7 +79,8 @@ struct lnet_sock {
     struct list_head on_acceptor;
     uint64_t incarnation; /* time stamp in microseconds */
     struct list_head peers;
-    void *peers_by_id; /* GHashTable */
+    struct lnet_sock_peer **buckets; /* of peers, by id */
+    uint32_t bucket_count, peer_count;
     struct list_head conns; /* all, also those that have no peer yet */
     struct list_head done; /* transmits to be finalized */
     bool completing; /* they are being finalized */
@@ -105,27 +106,34 @@ struct lnet_sock_tx {
 };
 
 struct lnet_sock_peer {
-    struct list_head on_ni;
-    struct lnet_sock *sock;
     struct lnet_process_id id;
+    struct lnet_sock_peer *next_in_bucket;
+    struct lnet_peer_ni *lnet; /* of LNet; NULL: not met yet. Its `driver` may point back here */
+    /* The only connection that fits small and large messages best; NULL: none, or several. */
+    struct lnet_sock_conn *best[2];
     struct list_head conns;
+
+    struct lnet_sock *sock;
+    uint32_t references; /* calls and connections that still use it */
+    /* The route: the peer's address. None: the peer connected, and nothing was sent to it first. */
+    uint32_t connected; /* set of types that the route has */
+    bool routed;
+    bool connecting; /* an attempt runs, or waits for retry_at */
+    bool checking; /* held by the reaper */
+    uint32_t version; /* of the protocol; 0: not agreed */
+    sim_time_t last_alive;
+    sim_time_t retry_at, retry_interval;
+
+    struct list_head on_ni;
     struct list_head tx_queue; /* wait for a connection */
     struct list_head zc_requests; /* wait for the peer's acknowledgement */
     uint64_t zc_next_cookie;
-    uint32_t version; /* of the protocol; 0: not agreed */
     uint64_t incarnation;
     int error; /* why the last connection ended */
-    sim_time_t last_alive, next_keepalive;
-    uint32_t references; /* calls and connections that still use it */
-    bool checking; /* held by the reaper */
-    /* The route: the peer's address. None: the peer connected, and nothing was sent to it first. */
-    bool routed;
-    uint32_t connected; /* set of types that the route has */
-    bool connecting; /* an attempt runs, or waits for retry_at */
+    sim_time_t next_keepalive;
     struct lnet_sock_conn *attempt;
-    sim_time_t retry_at, retry_interval;
     struct sim_timer retry;
-};
+} __attribute__((aligned(64)));
 
 enum lnet_sock_state {
     LNET_SOCK_CONNECTING, /* active: TCP */
@@ -139,48 +147,51 @@ enum lnet_sock_state {
 };
 
 struct lnet_sock_conn {
-    /* What lnet_sock_choose() reads of each connection of a peer, in one line of the cache. */
+    /* What lnet_sock_choose() and sending use. */
     struct list_head on_peer;
     struct lnet_stream *stream;
     sim_time_t last_post;
     int type; /* as this end sees it */
     uint32_t version;
     enum lnet_sock_state state;
-
-    struct list_head on_ni;
-    struct lnet_node *node;
-    sim_time_t state_since;
-    struct lnet_sock *sock; /* NULL: the acceptor does not know the NI yet */
-    struct lnet_sock_acceptor *acceptor; /* passive: until the HELLO has come */
-    int attempt_result; /* of an active one that closes before it is open; 0: the error */
-    struct lnet_sock_peer *peer; /* passive: NULL until the HELLO */
-    bool active, swapped;
     uint32_t references;
-    struct sim_timer deadline; /* of the handshake */
-    struct lnet_sock_hello hello;
-    uint8_t wire[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* in */
-    uint8_t answer[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* out */
-    struct lnet_stream_write answer_write[2];
-    /* sending */
+    struct lnet_sock *sock; /* NULL: the acceptor does not know the NI yet */
+    struct lnet_sock_peer *peer; /* passive: NULL until the HELLO */
+
     struct list_head tx_queue; /* written to the stream, not yet in the socket */
     sim_time_t tx_deadline;
     uint64_t tx_acknowledged;
-    /* receiving */
+    uint64_t messages_sent, messages_received;
+    /* Receiving. */
+    bool swapped;
     bool parsing, receive_done;
     bool in_message; /* its header has been read, and not its last byte */
     bool with_lnet; /* until lnet_sock_receive is called */
-    uint32_t capture_bytes[2]; /* written to a capture: sent, received */
-    uint8_t header[LNET_SOCK_HEADER_BYTES];
-    uint8_t lnet_header[LNET_WIRE_HEADER_BYTES];
-    struct lnet_sock_header in_header;
-    struct lnet_hdr in_lnet_header;
+    uint32_t in_offset, in_length, in_discard;
     struct lnet_msg *msg; /* whose payload is being received */
     struct lnet_fragments in_to;
-    uint32_t in_offset, in_length, in_discard;
     sim_time_t rx_deadline;
+    struct lnet_sock_header in_header;
+    uint8_t header[LNET_SOCK_HEADER_BYTES];
+    uint8_t lnet_header[LNET_WIRE_HEADER_BYTES];
+    struct lnet_hdr in_lnet_header;
+
+    /* The rest. */
+    struct list_head on_ni;
+    struct lnet_node *node;
+    sim_time_t state_since;
+    struct lnet_sock_acceptor *acceptor; /* passive: until the HELLO has come */
+    int attempt_result; /* of an active one that closes before it is open; 0: the error */
+    bool active;
+    struct sim_timer deadline; /* of the handshake */
+    uint32_t capture_bytes[2]; /* written to a capture: sent, received */
     uint64_t rx_received;
-    uint64_t messages_sent, messages_received;
-};
+    struct lnet_stream_write answer_write[2];
+    struct lnet_sock_hello hello;
+    uint8_t wire[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* in */
+    uint8_t answer[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* out */
+} __attribute__((aligned(64)));
+#define LNET_SOCK_CONN_LINES (offsetof(struct lnet_sock_conn, on_ni) / 64 + 1)
 
 /* ---- ni.c ---------------------------------------------------------------------------------------
  */
@@ -207,7 +218,6 @@ void lnet_sock_peer_route(struct lnet_sock_peer *peer);
 void lnet_sock_peer_hold(struct lnet_sock_peer *peer);
 /* Frees a peer that has no connection, no route and no user. */
 void lnet_sock_peer_release(struct lnet_sock_peer *peer);
-void *lnet_sock_peers_new(void); /* an empty table */
 void lnet_sock_peer_free_all(struct lnet_sock *sock);
 /* Types that the route should have and has not, and may be tried now. */
 bool lnet_sock_peer_connectable(const struct lnet_sock_peer *peer);
@@ -254,6 +264,8 @@ int lnet_sock_launch(struct lnet_sock *sock, struct lnet_sock_tx *tx, struct lne
 /* The connection for a message of that size, or NULL; `nonblocking`: for an acknowledgement. */
 struct lnet_sock_conn *lnet_sock_choose(const struct lnet_sock_peer *peer, uint32_t bytes,
                                         bool noop, bool nonblocking);
+/* The peer has one connection more or less. */
+void lnet_sock_choose_best(struct lnet_sock_peer *peer);
 /* Sends what waited for a connection of this type. */
 void lnet_sock_send_waiting(struct lnet_sock_conn *conn);
 /* Ends all of the list. */

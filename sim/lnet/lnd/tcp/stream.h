@@ -35,6 +35,7 @@ struct lnet_stream_handler {
     /* The peer closed (0) or the connection failed; the stream's reads and writes are gone, their
      * callbacks do not come. The owner still has to call lnet_stream_close. */
     void (*closed)(void *owner, int status);
+    unsigned fetch_lines; /* lines of the cache at `owner` that a read's end will use; a hint */
 };
 
 /* One write: `head` and then the fragments. The memory stays valid until `done`. Owned by the
@@ -86,6 +87,8 @@ struct lnet_stream_address lnet_stream_peer(const struct lnet_stream *stream);
  * called. False: `done` comes later.
  */
 bool lnet_stream_write(struct lnet_stream *stream, struct lnet_stream_write *write);
+/* Fetches into the cache what a write will use. */
+void lnet_stream_fetch(const struct lnet_stream *stream);
 uint64_t lnet_stream_queued(const struct lnet_stream *stream); /* bytes not yet acknowledged */
 /* Bytes that the peer's TCP has acknowledged so far: a stalled connection acknowledges nothing. */
 uint64_t lnet_stream_acknowledged(const struct lnet_stream *stream);

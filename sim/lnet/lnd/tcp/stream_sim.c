@@ -257,7 +257,7 @@ static struct lnet_tcp_connection *connection_new(void)
     if (connection != NULL)
         free_connections = connection->next;
     else
-        connection = malloc(sizeof(*connection));
+        connection = aligned_alloc(_Alignof(struct lnet_tcp_connection), sizeof(*connection));
     if (connection == NULL)
         abort();
     *connection = (struct lnet_tcp_connection){.next = connections};

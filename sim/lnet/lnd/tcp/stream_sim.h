@@ -67,47 +67,47 @@ struct lnet_tcp_ack {
     uint64_t acked, window_end;
 };
 
+/* Sorted by use: what an arriving chunk reads at its target, what sending uses, the rest. */
 struct lnet_stream {
     struct lnet_tcp_connection *connection;
     struct lnet_stream_host *host;
-    struct lnet_stream_address local, remote;
-    uint32_t endpoint; /* of this end */
-    uint32_t send_buffer, receive_buffer; /* bytes */
-    enum lnet_tcp_state state;
     const struct lnet_stream_handler *handler;
     void *owner;
+    enum lnet_tcp_state state;
+    uint32_t endpoint; /* of this end */
+    bool fin_taken, fin_arrived, delivering, reading, has_target;
+    bool connecting; /* `failure` is that of a connection attempt */
+    int failure; /* to be reported by `wake` */
+    uint32_t first_read; /* bytes of the first received chunk that are read */
+    uint32_t receive_buffer, send_buffer; /* bytes */
+    /* receiving */
+    void (*done)(void *owner);
+    uint32_t target_offset, read_length, read_done;
+    uint64_t arrived, consumed; /* positions in the stream of bytes */
+    struct lnet_tcp_chunks received, early; /* in order and not read; behind a gap */
+    struct lnet_fragments target;
+    struct kvec buffer; /* target of lnet_stream_read_buffer */
     /* sending */
     struct lnet_stream_write *writes, *writes_last;
-    uint32_t write_taken; /* bytes of the first one that are in the socket */
     uint64_t unwritten; /* bytes of the writes that are not in the socket */
-    uint64_t taken, sent, acked, window_end; /* positions in the stream of bytes */
+    uint64_t taken, sent, acked, window_end; /* positions */
+    uint32_t write_taken; /* bytes of the first write that are in the socket */
+    uint32_t outstanding; /* chunks in flight */
     struct lnet_tcp_ack coming[2]; /* on their way here: the oldest and the newest */
     struct lnet_tcp_chunks unsent;
-    uint32_t outstanding; /* chunks in flight */
     sim_time_t busy_until; /* the sending core */
     struct sim_timer pump;
-    bool fin_taken;
-    /* receiving */
-    struct lnet_tcp_chunks received, early; /* in order and not read; behind a gap */
-    uint64_t arrived, consumed; /* positions */
-    uint32_t first_read; /* bytes of the first received chunk that are read */
-    bool fin_arrived, delivering, reading, has_target;
-    struct lnet_fragments target;
-    uint32_t target_offset, read_length, read_done;
-    struct kvec buffer; /* target of lnet_stream_read_buffer */
-    void (*done)(void *owner);
     struct sim_timer wake; /* delivers what was there already when a read began, or an error */
-    int failure; /* to be reported by `wake` */
-    bool connecting; /* it is the failure of a connection attempt */
-};
+    struct lnet_stream_address local, remote;
+} __attribute__((aligned(64)));
 
 struct lnet_tcp_connection {
     struct lnet_stream end[2]; /* 0: the one that connected */
-    struct lnet_listener *listener; /* of end 1 until it is accepted */
     struct net *net;
-    uint64_t flow; /* its number in records of faults */
     sim_time_t round_trip; /* on an idle network */
     uint32_t references; /* ends that are not closed, chunks, armed timers */
+    uint64_t flow; /* its number in records of faults */
+    struct lnet_listener *listener; /* of end 1 until it is accepted */
     struct lnet_tcp_connection *next, *previous; /* in the list of all, or of free ones */
 };
 
@@ -117,7 +117,7 @@ struct lnet_tcp_chunk {
     struct net_transfer transfer; /* first: its event is prefetched */
     struct sim_timer retry;
     struct lnet_tcp_chunk *next, *all; /* in a list; of all chunks there are */
-    struct lnet_stream *from; /* the end that sends it */
+    struct lnet_stream *from, *to; /* the end that sends it, and the other one */
     uint64_t position;
     uint32_t bytes, tries;
     uint8_t kind, size_class;

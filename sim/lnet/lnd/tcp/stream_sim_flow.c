@@ -19,6 +19,14 @@ struct lnet_tcp_counters lnet_tcp_counters;
 static const uint32_t class_bytes[SIZE_CLASSES] = {256, 4608, LNET_TCP_CHUNK_MAX};
 static struct lnet_tcp_chunk *free_chunks[SIZE_CLASSES], *all_chunks;
 
+/* Lines of the cache that the arrival of a chunk reads. */
+#define CHUNK_LINES ((offsetof(struct lnet_tcp_chunk, data) + SIM_LINE - 1) / SIM_LINE + 1)
+#define RECEIVE_LINES ((offsetof(struct lnet_stream, writes) + SIM_LINE - 1) / SIM_LINE)
+#define SEND_LINES                                                                       \
+    ((offsetof(struct lnet_stream, busy_until) - offsetof(struct lnet_stream, writes)) / \
+         SIM_LINE +                                                                      \
+     1)
+
 static void chunk_retry(struct sim_event *event);
 
 struct lnet_tcp_chunk *lnet_stream_sim_chunk_new(struct lnet_stream *from, uint32_t bytes)
@@ -42,6 +50,7 @@ struct lnet_tcp_chunk *lnet_stream_sim_chunk_new(struct lnet_stream *from, uint3
     }
     chunk->transfer = (struct net_transfer){0};
     chunk->from = from;
+    chunk->to = lnet_stream_other(from);
     chunk->next = NULL;
     chunk->bytes = bytes;
     chunk->tries = 0;
@@ -102,6 +111,22 @@ static void drop_list(struct lnet_tcp_chunks *list)
 /* ---- the network ------------------------------------------------------------------------------
  */
 
+/* Fetches what the arrival of a chunk will read: the chunk, the end, and what its owner says. */
+static void fetch(struct sim_event *event, unsigned stage)
+{
+    struct lnet_tcp_chunk *chunk = sim_container_of(event, struct lnet_tcp_chunk, transfer.event);
+
+    if (stage == 0) {
+        sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
+    } else if (stage == 1) {
+        sim_fetch(chunk->to, RECEIVE_LINES);
+        sim_fetch(&chunk->from->writes, SEND_LINES);
+    } else if (chunk->to->state == END_ESTABLISHED && chunk->to->handler != NULL &&
+               chunk->to->handler->fetch_lines > 0) {
+        sim_fetch(chunk->to->owner, chunk->to->handler->fetch_lines);
+    }
+}
+
 void lnet_stream_sim_transmit(struct lnet_tcp_chunk *chunk, sim_time_t feed)
 {
     const struct lnet_tcp_model *model = &lnet_tcp_model;
@@ -113,9 +138,9 @@ void lnet_stream_sim_transmit(struct lnet_tcp_chunk *chunk, sim_time_t feed)
         packets = 1;
     last = chunk->bytes - (packets - 1) * model->segment;
     chunk->transfer = (struct net_transfer){
-        .event = {lnet_stream_sim_arrived},
+        .prefetch_event = {{lnet_stream_sim_arrived}, fetch},
         .source = chunk->from->endpoint,
-        .target = lnet_stream_other(chunk->from)->endpoint,
+        .target = chunk->to->endpoint,
         .units = chunk->bytes + packets * model->overhead,
         .last_units = last + model->overhead,
         .packets = packets,
@@ -299,6 +324,12 @@ static void pump_fired(struct sim_event *event)
     lnet_stream_sim_release(stream->connection);
 }
 
+void lnet_stream_fetch(const struct lnet_stream *stream)
+{
+    sim_fetch(stream, 1);
+    sim_fetch(&stream->writes, SEND_LINES);
+}
+
 void lnet_stream_sim_pump(struct lnet_stream *stream)
 {
     send_waiting(stream, NULL);
@@ -372,7 +403,7 @@ static void give_up(struct lnet_tcp_chunk *chunk)
 void lnet_stream_sim_lost(struct lnet_tcp_chunk *chunk)
 {
     const struct lnet_tcp_model *model = &lnet_tcp_model;
-    struct lnet_stream *from = chunk->from, *to = lnet_stream_other(from);
+    struct lnet_stream *from = chunk->from, *to = chunk->to;
     bool handshake = chunk->kind == CHUNK_SYN || chunk->kind == CHUNK_SYN_ACK;
     struct sim_fault_subject subject = {describe, chunk, from->endpoint, to->endpoint,
                                         0,        0,     NET_REQUEST};

@@ -170,7 +170,7 @@ static void insert_early(struct lnet_stream *stream, struct lnet_tcp_chunk *chun
 
 static void data_arrived(struct lnet_tcp_chunk *chunk)
 {
-    struct lnet_stream *from = chunk->from, *to = lnet_stream_other(from);
+    struct lnet_stream *from = chunk->from, *to = chunk->to;
     struct lnet_tcp_connection *connection = from->connection;
 
     from->outstanding--;
@@ -204,7 +204,7 @@ static void data_arrived(struct lnet_tcp_chunk *chunk)
 
 static void syn_arrived(struct lnet_tcp_chunk *chunk)
 {
-    struct lnet_stream *to = lnet_stream_other(chunk->from);
+    struct lnet_stream *to = chunk->to;
 
     if (chunk->from->state != END_SYN_SENT)
         return;
@@ -216,7 +216,7 @@ static void syn_arrived(struct lnet_tcp_chunk *chunk)
 
 static void syn_ack_arrived(struct lnet_tcp_chunk *chunk)
 {
-    struct lnet_stream *to = lnet_stream_other(chunk->from);
+    struct lnet_stream *to = chunk->to;
     struct lnet_tcp_chunk *answer;
 
     if (to->state != END_SYN_SENT) {
@@ -235,7 +235,7 @@ static void syn_ack_arrived(struct lnet_tcp_chunk *chunk)
 
 static void reset_arrived(struct lnet_tcp_chunk *chunk)
 {
-    struct lnet_stream *to = lnet_stream_other(chunk->from);
+    struct lnet_stream *to = chunk->to;
 
     if (to->state == END_SYN_SENT)
         lnet_stream_sim_fail(to, -ECONNREFUSED);
@@ -246,8 +246,8 @@ static void reset_arrived(struct lnet_tcp_chunk *chunk)
 void lnet_stream_sim_arrived(struct sim_event *event)
 {
     struct lnet_tcp_chunk *chunk = sim_container_of(event, struct lnet_tcp_chunk, transfer.event);
-    struct lnet_stream *to = lnet_stream_other(chunk->from);
-    struct lnet_tcp_connection *connection = chunk->from->connection;
+    struct lnet_stream *to = chunk->to;
+    struct lnet_tcp_connection *connection = to->connection;
     bool control = chunk->kind != CHUNK_DATA; /* data is freed, or kept, where it arrives */
 
     if (chunk->transfer.status != NET_DELIVERED || chunk->transfer.poisoned ||

@@ -255,7 +255,7 @@ TEST_IN(a_delay_rule_holds_messages_of_every_kind, NETWORK)
         .fa_src = LNET_NID_ANY, .fa_dst = LNET_NID_ANY, .u.delay = {.la_rate = 1, .la_latency = 2}};
     const struct lnet_event *event;
 
-    assert_int_equal(lnet_node_add_delay(lnet_of(B), &attr, "slow"), 0);
+    assert_int_equal(lnet_node_add_delay(lnet_of(B), &attr, NULL, "slow"), 0);
     fill(here, 65536, 4);
     on(B);
     post(1, there, 100, 1, LNET_MD_OP_PUT);

@@ -18,8 +18,12 @@
 
 #ifdef M0_LNET_KERNEL
 #define NLX_XPRT m0_net_lnet_kxprt
+#define NLX_INIT m0_net_lnet_kinit
+#define NLX_FINI m0_net_lnet_kfini
 #else
 #define NLX_XPRT m0_net_lnet_xprt
+#define NLX_INIT m0_net_lnet_init
+#define NLX_FINI m0_net_lnet_fini
 #endif
 
 static const struct nlx_xo_flavour xo_flavour;
@@ -74,6 +78,21 @@ const struct m0_net_xprt NLX_XPRT = {.nx_name = "lnet", .nx_ops = &nlx_xo_xprt_o
 #ifndef M0_LNET_KERNEL
 extern const struct m0_net_xprt m0_lnet_xprt __attribute__((alias("m0_net_lnet_xprt")));
 #endif
+
+int NLX_INIT(void)
+{
+    int rc = nlx_core_init();
+
+    if (rc == 0)
+        m0_net_xprt_register(&NLX_XPRT);
+    return rc;
+}
+
+void NLX_FINI(void)
+{
+    m0_net_xprt_deregister(&NLX_XPRT);
+    nlx_core_fini();
+}
 
 /* ---- what lnet_api.c needs of this flavour --------------------------------------------------- */
 

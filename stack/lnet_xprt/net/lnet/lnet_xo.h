@@ -7,7 +7,8 @@
 #include "lib/chan.h"
 #include "lib/cond.h"
 #include "lib/thread.h"
-#include "net/lnet/lnet_core.h"
+#include "net/lnet/lnet.h"
+#include "net/lnet/lnet_core_types.h"
 
 struct nlx_xo_flavour;
 

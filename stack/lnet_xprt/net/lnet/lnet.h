@@ -36,6 +36,8 @@ void m0_net_lnet_ifaces_put(struct m0_net_domain *dom, char ***addrs);
 /* Makes the transport known to m0_net. 0. */
 int m0_net_lnet_init(void);
 void m0_net_lnet_fini(void);
+int m0_net_lnet_kinit(void); /* the same for m0_net_lnet_kxprt */
+void m0_net_lnet_kfini(void);
 
 void m0_net_lnet_dom_set_debug(struct m0_net_domain *dom, unsigned dbg);
 void m0_net_lnet_tm_set_debug(struct m0_net_transfer_mc *tm, unsigned dbg);

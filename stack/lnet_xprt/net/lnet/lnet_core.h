@@ -94,8 +94,9 @@ static void nlx_core_tm_set_debug(struct nlx_core_transfer_mc *ctm, unsigned dbg
 
 /* ---- of both: lnet_core.c, bev_cqueue.c ------------------------------------------------------ */
 
+/* One slot; for tests. */
 static int nlx_core_new_blessed_bev(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
-                                    struct nlx_core_buffer_event **bev);
+                                    struct nlx_core_buffer_event **bev) __attribute__((unused));
 /* Mutex. Slots for `need` more events; -ENOMEM. Release gives the reservation back. */
 static int nlx_core_bevq_provision(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
                                    size_t need);

@@ -3,6 +3,7 @@
 #ifndef JACQUARD_M0_LNET_PVT_H
 #define JACQUARD_M0_LNET_PVT_H
 
+#include "net/lnet/lnet_core.h"
 #include "net/lnet/lnet_xo.h"
 
 enum {

@@ -7,9 +7,14 @@
 #include "lib/chan.h"
 #include "lib/cond.h"
 #include "lib/thread.h"
-#include "net/lnet/lnet_core.h"
+#include "net/lnet/lnet.h"
+#include "net/lnet/lnet_core_types.h"
 
 struct nlx_xo_flavour;
+
+/* End points that a TM finds without a search. Those that nobody refers to stay for the next
+ * message of the same sender, so that a message allocates nothing. */
+enum { NLX_EP_CACHE = 64 };
 
 struct nlx_xo_domain {
     struct m0_net_domain *xd_dom;
@@ -27,12 +32,14 @@ struct nlx_xo_transfer_mc {
     bool xtm_core_started;
     struct m0_cond xtm_ev_cond; /* guard: ntm_mutex */
     struct m0_chan *xtm_ev_chan; /* whom m0_net_buffer_event_notify asked for */
+    struct nlx_xo_ep *xtm_eps[NLX_EP_CACHE]; /* by hash of the address: in use, or kept for reuse */
     unsigned _debug_;
     struct nlx_core_transfer_mc xtm_core __attribute__((aligned(128)));
 };
 
 struct nlx_xo_buffer {
     struct m0_net_buffer *xb_nb;
+    m0_bcount_t xb_size; /* of all segments */
     struct nlx_core_buffer xb_core;
     unsigned _debug_;
 };
@@ -40,6 +47,7 @@ struct nlx_xo_buffer {
 struct nlx_xo_ep {
     uint64_t xe_magic;
     struct m0_net_end_point xe_ep;
+    bool xe_live; /* it has references and is in ntm_end_points */
     struct nlx_core_ep_addr xe_core;
     char xe_addr[M0_NET_LNET_XEP_ADDR_LEN];
 };

@@ -86,7 +86,6 @@ struct nlx_kcore_transfer_mc {
     spinlock_t ktm_bevq_lock;
     struct nlx_kcore_buffer_event *ktm_producer; /* the slot of the next event */
     uint32_t ktm_buffers; /* operations that have not ended, under ktm_bevq_lock */
-    uint32_t ktm_callbacks; /* callbacks at work, atomic */
     uint32_t ktm_waiting; /* a thread waits for ktm_wait, atomic */
     bool ktm_poisoned; /* its shared ring was corrupt: events are lost */
     struct port_semaphore ktm_wait;
@@ -131,7 +130,7 @@ struct nlx_kcore_ops {
     /* Fails as §3.2 says; ctm_addr, ctm_magic, ctm_mb_counter and ctm_kpvt are set on success. */
     int (*ko_tm_start)(struct nlx_kcore_domain *kd, struct nlx_core_transfer_mc *ctm,
                        struct nlx_kcore_transfer_mc *ktm);
-    /* Waits for callbacks. No operation is left (nlx_kcore_tm_idle). The slots are the caller's. */
+    /* No operation is left (nlx_kcore_tm_idle). The slots are the caller's. */
     void (*ko_tm_stop)(struct nlx_core_transfer_mc *ctm, struct nlx_kcore_transfer_mc *ktm);
     /* -EBUSY: the buffer has an operation already; -EINVAL, -EFBIG: wrong values. */
     int (*ko_buf_msg_recv)(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer *cb,
@@ -177,11 +176,10 @@ int nlx_kcore_kiov_build(struct nlx_kcore_domain *kd, struct nlx_kcore_buffer *k
                          void (*unpin)(void *arg, struct page *page), void *arg);
 void nlx_kcore_kiov_free(struct nlx_kcore_buffer *kb);
 
-/* The producer learns of a slot; kbe_loc is set. `bev` is the slot as the kernel sees it. */
+/* The producer learns of a slot; kbe_loc is set. `bev` is the slot as the kernel sees it. The first
+ * slot of all is where the producer starts. */
 void nlx_kcore_bev_bless(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer_event *kbe,
                          struct nlx_core_buffer_event *bev);
-/* The first two slots: links them as §4.5 says and sets the producer. */
-void nlx_kcore_bevq_start(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer_event *first);
 /* Produces the last event of a buffer whose submitted operation was refused. */
 void nlx_kcore_event_refused(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer *kb,
                              int status);

@@ -3,10 +3,10 @@
  * The support library of m0_net, by functions that return 0 or the line of a condition that does
  * not hold: POSIX threads and fibers run the same ones.
  */
-#ifndef JACQUARD_TESTS_M0_LIB_CASES_H
-#define JACQUARD_TESTS_M0_LIB_CASES_H
+#ifndef JACQUARD_TESTS_M0_RUN_CASES_H
+#define JACQUARD_TESTS_M0_RUN_CASES_H
 
-#define M0_LIB_CASES(X)                        \
+#define M0_RUN_CASES(X)                        \
     X(lists_keep_order)                        \
     X(typed_lists_check_and_iterate)           \
     X(bitmaps_find_first_bits)                 \
@@ -23,9 +23,10 @@
     X(confinement_needs_an_existing_processor) \
     X(failures_are_injected_as_armed)
 
-#define M0_LIB_DECLARE(name) int name(void);
-M0_LIB_CASES(M0_LIB_DECLARE)
+#define M0_RUN_DECLARE(name) int name(void);
+M0_RUN_CASES(M0_RUN_DECLARE)
 
+#define M0_BREAKS
 /* Breaks a precondition; does not return. */
 void m0_lib_break_a_precondition(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The support library of m0_net on the fibers of ranks. */
+/* The cases of M0_CASES on the fibers of ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "verdict/verdict.h"
 
-#include "lib_cases.h"
+#include M0_CASES
 
 static int (*body)(void);
 
@@ -60,8 +60,9 @@ static void holds(int (*what)(void))
     {                                     \
         holds(name);                      \
     }
-M0_LIB_CASES(CASE)
+M0_RUN_CASES(CASE)
 
+#ifdef M0_BREAKS
 static int broken(void)
 {
     m0_lib_break_a_precondition();
@@ -81,13 +82,15 @@ static void a_violated_precondition_ends_the_rank(void **state)
     free(text);
     json_decref(result);
 }
+#define BREAKS cmocka_unit_test(a_violated_precondition_ends_the_rank),
+#else
+#define BREAKS
+#endif
 
 int main(void)
 {
 #define LISTED(name) cmocka_unit_test(test_##name),
-    const struct CMUnitTest tests[] = {
-        M0_LIB_CASES(LISTED) cmocka_unit_test(a_violated_precondition_ends_the_rank),
-    };
+    const struct CMUnitTest tests[] = {M0_RUN_CASES(LISTED) BREAKS};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,6 +212,9 @@ M0_TEST(m0_92_m0_93_stale_descriptors)
     assert_true(m0_net_buffer_del(near, &a->tm));
     hear(7);
     assert_int_equal(heard[6].status, -ECANCELED);
+    assert_int_equal(active(a, near, READ, 0, &out), 0);
+    hear(8); /* LNet does not wait for ever for an answer */
+    assert_int_equal(heard[7].status, -ETIMEDOUT);
     expect_paint(far, 0, 4096, 9);
     expect_paint(near, 0, 4096, 8);
     m0_net_desc_free(&in);

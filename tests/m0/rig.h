@@ -18,7 +18,7 @@
 #define JACQUARD_TESTS_M0_RIG_H
 
 #include <errno.h>
-#include "../lnet/wire.h"
+#include "wire.h"
 #include "net/lnet/lnet.h"
 #include "net/net.h"
 #include "port.h"

@@ -62,6 +62,8 @@ static struct nlx_xo_ep *xo_ep_new(struct m0_net_transfer_mc *tm,
     struct nlx_xo_domain *dp = tm->ntm_dom->nd_xprt_private;
     struct nlx_xo_ep *xep;
 
+    if (M0_FI_ENABLED("fail"))
+        return NULL;
     M0_ALLOC_PTR(xep);
     if (xep == NULL)
         return NULL;

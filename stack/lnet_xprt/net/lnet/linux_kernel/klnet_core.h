@@ -108,6 +108,7 @@ struct nlx_kcore_buffer {
     unsigned kb_kiov_orig_len;
     struct lnet_handle_md kb_mdh;
     bool kb_suppressed; /* the add fails: its UNLINK is nobody's event */
+    bool kb_cancelled; /* LNetMDUnlink was called */
     bool kb_ooo_reply; /* the REPLY came before the SEND, with: */
     int32_t kb_ooo_status;
     uint32_t kb_ooo_mlength, kb_ooo_offset;

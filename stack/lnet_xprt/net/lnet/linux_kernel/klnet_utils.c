@@ -223,9 +223,13 @@ void nlx_kcore_eq_cb(struct lnet_event *event)
     if (event->unlinked)
         LNetInvalidateMDHandle(&kb->kb_mdh);
     result.cbe_status = event->status;
-    if (event->type == LNET_EVENT_UNLINK) {
+    /* LNet also unlinks a GET whose answer does not come in time, and since 2.12 it says of what
+     * was unlinked in transit that it timed out. */
+    if (event->type == LNET_EVENT_UNLINK)
+        result.cbe_status = -ETIMEDOUT;
+    if (kb->kb_cancelled && result.cbe_status == -ETIMEDOUT)
         result.cbe_status = -ECANCELED;
-    } else {
+    if (event->type != LNET_EVENT_UNLINK) {
         result.cbe_length = event->mlength;
         result.cbe_offset = event->offset;
         if (event->type == LNET_EVENT_PUT)

@@ -66,7 +66,9 @@ static void transfers(void)
 static void on_network(uint32_t net, void (*test)(void))
 {
     rig_net = net;
-    rig_run(test, &(struct world){.nodes = NODES, .settings = {{"networks", "o2ib(ib0),gni"}}});
+    lnet_sim_register_drivers();
+    rig_run(test, &(struct world){.nodes = NODES,
+                                  .settings = {{"networks", "tcp(eth0),o2ib(ib0),gni"}}});
     rig_net = SOCKLND;
 }
 
@@ -76,9 +78,11 @@ static void on_network(uint32_t net, void (*test)(void))
         (void)state;                 \
         on_network(net, test);       \
     }
+ON(m0_60_m0_70_tcp, SOCKLND, messages)
 ON(m0_60_m0_70_o2ib, O2IBLND, messages)
 ON(m0_60_m0_70_gni, GNILND, messages)
 ON(m0_60_m0_70_lo, LOLND, messages)
+ON(m0_87_m0_89_tcp, SOCKLND, transfers)
 ON(m0_87_m0_89_o2ib, O2IBLND, transfers)
 ON(m0_87_m0_89_gni, GNILND, transfers)
 ON(m0_87_m0_89_lo, LOLND, transfers)
@@ -86,6 +90,7 @@ ON(m0_87_m0_89_lo, LOLND, transfers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(m0_60_m0_70_tcp),  cmocka_unit_test(m0_87_m0_89_tcp),
         cmocka_unit_test(m0_60_m0_70_o2ib), cmocka_unit_test(m0_60_m0_70_gni),
         cmocka_unit_test(m0_60_m0_70_lo),   cmocka_unit_test(m0_87_m0_89_o2ib),
         cmocka_unit_test(m0_87_m0_89_gni),  cmocka_unit_test(m0_87_m0_89_lo),

@@ -44,7 +44,7 @@ void port_panic(const char *text)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-struct mutex {
+struct __attribute__((may_alias)) mutex {
     struct port_thread *owner, *first;
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(struct port_mutex), "room for a mutex");
@@ -56,7 +56,10 @@ void port_mutex_init(struct port_mutex *mutex)
 
 void port_mutex_destroy(struct port_mutex *mutex)
 {
-    assert(((struct mutex *)mutex->opaque)->owner == NULL);
+    const struct mutex *mine = (struct mutex *)mutex->opaque;
+
+    assert(mine->owner == NULL);
+    (void)mine;
 }
 
 void port_mutex_lock(struct port_mutex *mutex)
@@ -101,7 +104,7 @@ void port_mutex_unlock(struct port_mutex *mutex)
     }
 }
 
-struct semaphore {
+struct __attribute__((may_alias)) semaphore {
     uint64_t count;
     struct sim_fiber *waiters[PORT_SEMAPHORE_WAITERS];
 };

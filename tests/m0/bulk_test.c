@@ -52,9 +52,8 @@ M0_TEST(m0_83_m0_84_m0_85_descriptors)
     hear(4);
 }
 
-static void refused(struct machine *machine, struct m0_net_buffer *nb,
-                    enum m0_net_queue_type qtype, size_t bytes, const uint64_t *words, unsigned len,
-                    int code)
+static void refused(struct machine *machine, struct m0_net_buffer *nb, enum m0_net_queue_type qtype,
+                    size_t bytes, const uint64_t *words, unsigned len, int code)
 {
     struct m0_net_buf_desc desc = {len, (uint8_t *)(uintptr_t)words};
     unsigned before = heard_count;

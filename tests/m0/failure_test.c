@@ -209,6 +209,56 @@ M0_TEST(m0_41_cancel_while_sending)
     assert_int_equal(heard_of(to, 0)->status, 0);
 }
 
+/* The cancellation meets a message at any point of its way. */
+M0_TEST(m0_41_cancel_at_any_time)
+{
+    struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
+    struct m0_net_buffer *from = buffer(A, 4096), *to = buffer(B, 4096);
+    unsigned won = 0, lost = 0, i;
+
+    for (i = 0; i < 60; i++) {
+        forget_heard();
+        assert_int_equal(receive(b, to, 4096, 1), 0);
+        assert_int_equal(send_to(a, from, 10, address(B, 2)), 0);
+        pass(i * 50 * SIM_NS);
+        host(B);
+        m0_net_buffer_del(to, &b->tm);
+        hear(2);
+        pass(SIM_MS);
+        assert_int_equal(heard_count, 2);
+        assert_int_equal(heard_of(from, 0)->status, 0);
+        won += heard_of(to, 0)->status == 0;
+        lost += heard_of(to, 0)->status == -ECANCELED;
+        assert_int_equal(heard_of(to, 0)->flags, M0_NET_BUF_REGISTERED);
+    }
+    assert_int_equal(won + lost, 60);
+    assert_true(won > 5 && lost > 5);
+}
+
+M0_TEST(m0_51_nids)
+{
+    static const struct {
+        const char *text;
+        uint64_t nid;
+    } nids[] = {{"10.72.49.14@o2ib", 0x000500000a48310e},
+                {"192.168.96.128@tcp1", 0x00020001c0a86080},
+                {"0@lo", 0x0009000000000000},
+                {"17@gni", 0x000d000000000011},
+                {"1.2.3.4@tcp", 0x0002000001020304}};
+    char text[M0_NET_LNET_NIDSTR_SIZE];
+    uint64_t nid;
+    unsigned i;
+
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(nlx_kcore_nidstr_decode(nids[i].text, &nid), 0);
+        assert_true(nid == nids[i].nid);
+        assert_int_equal(nlx_kcore_nidstr_encode(nid, text), 0);
+        assert_string_equal(text, nids[i].text);
+    }
+    assert_int_equal(nlx_kcore_nidstr_decode("1.2.3.4", &nid), 0);
+    assert_true(nid == nids[4].nid);
+}
+
 /* The REPLY overtakes the SEND of its GET: the test driver holds the completion of the request. */
 static struct lnet_event saved;
 static int hold_send(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer *cb,
@@ -385,6 +435,8 @@ int main(void)
         cmocka_unit_test(m0_38_no_event_slots),
         cmocka_unit_test(m0_72_errors_of_the_driver),
         cmocka_unit_test(m0_41_cancel_while_sending),
+        cmocka_unit_test(m0_41_cancel_at_any_time),
+        cmocka_unit_test(m0_51_nids),
         cmocka_unit_test(m0_90_m0_91_the_two_events_of_a_get),
         cmocka_unit_test(m0_80_messages_end_out_of_order),
         cmocka_unit_test(m0_82_no_memory_for_the_sender),

@@ -25,8 +25,8 @@ static void messages(void)
 
                 paint(from[i], 0, sizes[size], i * 100 + size);
                 assert_int_equal(receive(all[k], to[k], MIB, 1), 0);
-                assert_int_equal(
-                    send_to(all[i], from[i], sizes[size], all[k]->tm.ntm_ep->nep_addr), 0);
+                assert_int_equal(send_to(all[i], from[i], sizes[size], all[k]->tm.ntm_ep->nep_addr),
+                                 0);
                 expected += 2;
                 hear(expected);
                 event = heard_of(to[k], count_heard(to[k]) - 1);
@@ -67,16 +67,16 @@ static void on_network(uint32_t net, void (*test)(void))
 {
     rig_net = net;
     lnet_sim_register_drivers();
-    rig_run(test, &(struct world){.nodes = NODES,
-                                  .settings = {{"networks", "tcp(eth0),o2ib(ib0),gni"}}});
+    rig_run(test,
+            &(struct world){.nodes = NODES, .settings = {{"networks", "tcp(eth0),o2ib(ib0),gni"}}});
     rig_net = SOCKLND;
 }
 
-#define ON(name, net, test)          \
-    static void name(void **state)   \
-    {                                \
-        (void)state;                 \
-        on_network(net, test);       \
+#define ON(name, net, test)        \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        on_network(net, test);     \
     }
 ON(m0_60_m0_70_tcp, SOCKLND, messages)
 ON(m0_60_m0_70_o2ib, O2IBLND, messages)

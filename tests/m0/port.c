@@ -16,8 +16,7 @@ static void *slots[16];
 
 void port_test_begin(void)
 {
-    main_thread = (struct port_thread){.fiber = sim_fiber_self(), 
-                                       .processors = 0xff};
+    main_thread = (struct port_thread){.fiber = sim_fiber_self(), .processors = 0xff};
     sim_fiber_set_note(sim_fiber_self(), &main_thread);
     memset(slots, 0, sizeof(slots));
 }

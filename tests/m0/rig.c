@@ -60,8 +60,9 @@ void rig_run(void (*test)(void), const struct world *world)
     current_test = test;
     port_test_panic[0] = '\0';
     if (copy.settings[0].name == NULL)
-        copy.settings[0] = (struct lnet_setting){
-            "networks", rig_net == O2IBLND ? "o2ib(ib0)" : rig_net == GNILND ? "gni" : "tcp(eth0)"};
+        copy.settings[0] = (struct lnet_setting){"networks", rig_net == O2IBLND  ? "o2ib(ib0)"
+                                                             : rig_net == GNILND ? "gni"
+                                                                                 : "tcp(eth0)"};
     copy.body = body;
     world_run(&copy);
 }

@@ -26,13 +26,13 @@
 #define PORTAL_M0 42u
 enum { HEARD_MAX = 20000, MACHINES_MAX = 256, BUFFERS_MAX = 4096 };
 
-#define M0_TEST_IN(name, ...)                                            \
-    static void name##_test(void);                                       \
-    static void name(void **state)                                       \
-    {                                                                    \
-        (void)state;                                                     \
+#define M0_TEST_IN(name, ...)                                             \
+    static void name##_test(void);                                        \
+    static void name(void **state)                                        \
+    {                                                                     \
+        (void)state;                                                      \
         rig_run(name##_test, &(struct world){.body = NULL, __VA_ARGS__}); \
-    }                                                                    \
+    }                                                                     \
     static void name##_test(void)
 #define M0_TEST(name) M0_TEST_IN(name, .nodes = 3)
 void rig_run(void (*test)(void), const struct world *world);

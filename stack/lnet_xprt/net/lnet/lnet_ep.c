@@ -81,7 +81,8 @@ static struct nlx_xo_ep *xo_ep_search(struct m0_net_transfer_mc *tm,
 {
     struct m0_net_end_point *ep;
 
-    m0_tl_for (m0_nep, &tm->ntm_end_points, ep) {
+    m0_tl_for(m0_nep, &tm->ntm_end_points, ep)
+    {
         if (nlx_core_ep_eq(&xo_ep_of(ep)->xe_core, cepa))
             return xo_ep_of(ep);
     }

@@ -124,8 +124,8 @@ static struct lnet_process_id target_of(const struct nlx_core_buffer *cb)
 int nlx_kcore_LNetPut(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer *cb,
                       struct nlx_kcore_buffer *kb, struct lnet_md *umd)
 {
-    uint64_t sender = (uint64_t)ktm->ktm_addr.cepa_tmid << M0_NET_LNET_TMID_SHIFT |
-                      ktm->ktm_addr.cepa_portal;
+    uint64_t sender =
+        (uint64_t)ktm->ktm_addr.cepa_tmid << M0_NET_LNET_TMID_SHIFT | ktm->ktm_addr.cepa_portal;
     int rc = LNetMDBind(*umd, LNET_UNLINK, &kb->kb_mdh);
 
     if (rc != 0)

@@ -65,11 +65,11 @@ M0_TEST(m0_49_m0_61_tmid_0)
     assert_int_equal(receive(c, other, 4096, 1), 0);
     assert_int_equal(receive(b, to, 4096, 1), 0);
     assert_int_equal(send_to(a, from, 10, address(B, 0)), 0);
-    hear(2);
-    assert_string_equal(heard_of(to, 0)->ep, "10.0.0.1@tcp:12345:42:0");
+    wait_completions(2);
+    assert_string_equal(completion_of(to, 0)->ep, "10.0.0.1@tcp:12345:42:0");
     assert_int_equal(send_to(a, from, 10, address(B, 1)), 0);
-    hear(4);
-    assert_int_equal(heard_of(other, 0)->status, 0);
+    wait_completions(4);
+    assert_int_equal(completion_of(other, 0)->status, 0);
 }
 
 M0_TEST(m0_50_one_form_of_an_address)
@@ -167,15 +167,15 @@ M0_TEST(m0_58_m0_59_on_the_wire)
     assert_int_equal(event->mlength, 7);
     assert_true(event->hdr_data == 0xfff000000000001eull);
     assert_true(event->initiator.nid == tcp(A) && event->initiator.pid == 12345);
-    hear(1);
+    wait_completions(1);
     assert_int_equal(counters(B).lct_common.lcc_send_count, 0); /* no acknowledgement */
 
     assert_int_equal(send_to(mid, from, 7, "10.0.0.2@tcp:12345:41:12"), 0);
     assert_true(raw(1)->hdr_data == 0x00c0000000000027ull);
-    hear(2);
+    wait_completions(2);
     assert_int_equal(send_to(zero, from, 7, "10.0.0.2@tcp:12345:41:12"), 0);
     assert_true(raw(2)->hdr_data == 0x000000000000002aull);
-    hear(3);
+    wait_completions(3);
     assert_int_equal(passive(target, to, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
     assert_int_equal(m0_net_desc_copy(&to->nb_desc, &desc), 0);
     assert_int_equal(active(high, from, M0_NET_QT_ACTIVE_BULK_SEND, 9, &desc), 0);
@@ -183,7 +183,7 @@ M0_TEST(m0_58_m0_59_on_the_wire)
     event = raw(3);
     assert_true(event->match_bits == (bits | 1));
     assert_true(event->hdr_data == 0xfff000000000001eull);
-    hear(4);
+    wait_completions(4);
 }
 
 /* Messages of strangers: without hdr_data there is no sender, and the address is of zeros. */
@@ -195,11 +195,11 @@ M0_TEST(m0_60_senders)
     assert_int_equal(receive(b, to, 4096, 1), 0);
     assert_int_equal(receive(a, back, 4096, 1), 0);
     assert_int_equal(send_to(a, from, 5, address(B, 2)), 0);
-    hear(2);
-    assert_string_equal(heard_of(to, 0)->ep, a->tm.ntm_ep->nep_addr);
-    assert_int_equal(send_to(b, to, 5, heard_of(to, 0)->ep), 0); /* an answer */
-    hear(4);
-    assert_string_equal(heard_of(back, 0)->ep, b->tm.ntm_ep->nep_addr);
+    wait_completions(2);
+    assert_string_equal(completion_of(to, 0)->ep, a->tm.ntm_ep->nep_addr);
+    assert_int_equal(send_to(b, to, 5, completion_of(to, 0)->ep), 0); /* an answer */
+    wait_completions(4);
+    assert_string_equal(completion_of(back, 0)->ep, b->tm.ntm_ep->nep_addr);
 }
 
 /* ---- addresses of machines ------------------------------------------------------------------- */

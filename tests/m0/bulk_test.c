@@ -45,23 +45,23 @@ M0_TEST(m0_83_m0_84_m0_85_descriptors)
         assert_true(words[5] == (words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4]));
         host(A);
         assert_true(m0_net_buffer_del(large, &a->tm));
-        hear((unsigned)counter);
+        wait_completions((unsigned)counter);
     }
     host(A);
     assert_true(m0_net_buffer_del(nb, &lo->tm));
-    hear(4);
+    wait_completions(4);
 }
 
 static void refused(struct machine *machine, struct m0_net_buffer *nb, enum m0_net_queue_type qtype,
                     size_t bytes, const uint64_t *words, unsigned len, int code)
 {
     struct m0_net_buf_desc desc = {len, (uint8_t *)(uintptr_t)words};
-    unsigned before = heard_count;
+    unsigned before = completion_count;
 
     assert_int_equal(active(machine, nb, qtype, bytes, &desc), code);
     assert_int_equal(nb->nb_flags, M0_NET_BUF_REGISTERED);
     pass(SIM_MS);
-    assert_int_equal(heard_count, before);
+    assert_int_equal(completion_count, before);
     assert_int_equal(stats(machine, qtype).nqs_num_adds, 0);
 }
 
@@ -126,11 +126,11 @@ M0_TEST(m0_87_m0_88_m0_89_transfers_of_all_sizes)
             *at(near, k) = 0xaa;
         assert_int_equal(passive(b, far, OUT, bytes), 0);
         assert_int_equal(active(a, near, READ, 0, &far->nb_desc), 0);
-        hear(4 * i + 2);
-        assert_int_equal(heard_of(far, 2 * i)->status, 0);
-        assert_int_equal(heard_of(near, 2 * i)->status, 0);
-        assert_int_equal(heard_of(near, 2 * i)->length, bytes);
-        assert_int_equal(heard_of(near, 2 * i)->offset, 0);
+        wait_completions(4 * i + 2);
+        assert_int_equal(completion_of(far, 2 * i)->status, 0);
+        assert_int_equal(completion_of(near, 2 * i)->status, 0);
+        assert_int_equal(completion_of(near, 2 * i)->length, bytes);
+        assert_int_equal(completion_of(near, 2 * i)->offset, 0);
         expect_paint(near, 0, bytes, i);
         for (k = bytes; k < MIB; k++)
             assert_int_equal(*at(near, k), 0xaa);
@@ -140,9 +140,9 @@ M0_TEST(m0_87_m0_88_m0_89_transfers_of_all_sizes)
             *at(far, k) = 0xaa;
         assert_int_equal(passive(b, far, IN, 0), 0);
         assert_int_equal(active(a, near, WRITE, bytes, &far->nb_desc), 0);
-        hear(4 * i + 4);
-        assert_int_equal(heard_of(far, 2 * i + 1)->status, 0);
-        assert_int_equal(heard_of(far, 2 * i + 1)->length, bytes);
+        wait_completions(4 * i + 4);
+        assert_int_equal(completion_of(far, 2 * i + 1)->status, 0);
+        assert_int_equal(completion_of(far, 2 * i + 1)->length, bytes);
         expect_paint(far, 0, bytes, i + 100);
         for (k = bytes; k < MIB; k++)
             assert_int_equal(*at(far, k), 0xaa);
@@ -164,8 +164,8 @@ M0_TEST(m0_89_unaligned_ends)
     paint(far, 0, 5192, 3);
     assert_int_equal(passive(b, far, OUT, 5192), 0);
     assert_int_equal(active(a, &nb, READ, 0, &far->nb_desc), 0);
-    hear(2);
-    assert_int_equal(heard_of(&nb, 0)->length, 5192);
+    wait_completions(2);
+    assert_int_equal(completion_of(&nb, 0)->length, 5192);
     for (i = 0; i < 5192; i++)
         assert_int_equal(memory[4000 + i], *at(far, i));
     assert_int_equal(memory[3999] | memory[4000 + 5192], 0);
@@ -186,34 +186,34 @@ M0_TEST(m0_92_m0_93_stale_descriptors)
     assert_int_equal(passive(b, far, IN, 0), 0);
     assert_int_equal(m0_net_desc_copy(&far->nb_desc, &in), 0);
     assert_int_equal(active(a, near, WRITE, 10, &in), 0);
-    hear(2);
+    wait_completions(2);
     assert_int_equal(passive(b, far, OUT, 4096), 0);
     assert_int_equal(m0_net_desc_copy(&far->nb_desc, &out), 0);
     assert_int_equal(active(a, near, READ, 0, &out), 0);
-    hear(4);
+    wait_completions(4);
 
     paint(far, 0, 4096, 9);
     paint(near, 0, 4096, 8);
     assert_int_equal(passive(b, far, IN, 0), 0); /* the buffer is used anew */
     assert_int_equal(active(a, near, WRITE, 10, &in), 0);
-    hear(5);
-    assert_int_equal(heard[4].status, 0);
+    wait_completions(5);
+    assert_int_equal(completions[4].status, 0);
     near->nb_timeout = m0_time_from_now(30, 0);
     assert_int_equal(active(a, near, READ, 0, &out), 0);
     pass(29 * SIM_S);
-    assert_int_equal(heard_count, 5);
-    hear(6);
-    assert_int_equal(heard[5].status, -ETIMEDOUT);
+    assert_int_equal(completion_count, 5);
+    wait_completions(6);
+    assert_int_equal(completions[5].status, -ETIMEDOUT);
     assert_int_equal(active(a, near, READ, 0, &out), 0);
     pass(40 * SIM_S); /* without a timeout it waits until it is cancelled, here or by LNet */
-    assert_int_equal(heard_count, 6);
+    assert_int_equal(completion_count, 6);
     host(A);
     assert_true(m0_net_buffer_del(near, &a->tm));
-    hear(7);
-    assert_int_equal(heard[6].status, -ECANCELED);
+    wait_completions(7);
+    assert_int_equal(completions[6].status, -ECANCELED);
     assert_int_equal(active(a, near, READ, 0, &out), 0);
-    hear(8); /* LNet does not wait for ever for an answer */
-    assert_int_equal(heard[7].status, -ETIMEDOUT);
+    wait_completions(8); /* LNet does not wait for ever for an answer */
+    assert_int_equal(completions[7].status, -ETIMEDOUT);
     expect_paint(far, 0, 4096, 9);
     expect_paint(near, 0, 4096, 8);
     m0_net_desc_free(&in);
@@ -228,8 +228,8 @@ M0_TEST(m0_94_m0_95_a_third_machine_at_once)
     paint(far, 0, 100, 1);
     assert_int_equal(passive(b, far, OUT, 100), 0);
     assert_int_equal(active(c, near, READ, 0, &far->nb_desc), 0);
-    hear(2);
-    assert_int_equal(heard_of(near, 0)->status, 0);
+    wait_completions(2);
+    assert_int_equal(completion_of(near, 0)->status, 0);
     expect_paint(near, 0, 100, 1);
 }
 
@@ -244,13 +244,13 @@ M0_TEST(m0_96_m0_97_cancelled_passive_buffers)
     data = far->nb_desc.nbd_data;
     host(B);
     assert_true(m0_net_buffer_del(far, &b->tm));
-    hear(1);
-    assert_int_equal(heard[0].status, -ECANCELED);
+    wait_completions(1);
+    assert_int_equal(completions[0].status, -ECANCELED);
     assert_ptr_equal(far->nb_desc.nbd_data, data); /* still the application's */
     assert_int_equal(far->nb_desc.nbd_len, 48);
     assert_int_equal(active(a, near, WRITE, 100, &far->nb_desc), 0);
-    hear(2);
-    assert_int_equal(heard[1].status, 0);
+    wait_completions(2);
+    assert_int_equal(completions[1].status, 0);
     pass(SIM_S);
     expect_paint(far, 0, 4096, 5);
 }
@@ -271,8 +271,8 @@ M0_TEST(m0_98_1000_passive_buffers)
         unsigned which = i * 387 % 1000;
 
         assert_int_equal(active(a, near, READ, 0, &far[which]->nb_desc), 0);
-        hear(2 * i + 2);
-        assert_int_equal(heard_of(far[which], 0)->status, 0);
+        wait_completions(2 * i + 2);
+        assert_int_equal(completion_of(far[which], 0)->status, 0);
         expect_paint(near, 0, 64, which);
     }
 }

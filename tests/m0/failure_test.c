@@ -104,15 +104,15 @@ static int no_memory(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_bu
     return -ENOMEM;
 }
 
-/* The buffer is idle, nobody hears of it, nothing is left in LNet, and it works the next time. */
+/* The buffer is idle, no event comes, nothing is left in LNet, and it works the next time. */
 static void expect_idle(struct machine *machine, struct m0_net_buffer *nb,
                         enum m0_net_queue_type qtype)
 {
-    unsigned before = heard_count;
+    unsigned before = completion_count;
 
     assert_int_equal(nb->nb_flags, M0_NET_BUF_REGISTERED);
     pass(SIM_S);
-    assert_int_equal(heard_count, before);
+    assert_int_equal(completion_count, before);
     assert_int_equal(stats(machine, qtype).nqs_num_adds, 0);
     assert_int_equal(stats(machine, qtype).nqs_num_f_events, 0);
     machine_stop(machine, false);
@@ -146,10 +146,10 @@ M0_TEST(m0_38_m0_39_put_and_get_fail)
     assert_int_equal(active(a, nb, READ, 0, &out->nb_desc), -EIO);
     assert_int_equal(nb->nb_flags, M0_NET_BUF_REGISTERED);
     pass(SIM_S);
-    assert_int_equal(heard_count, 0);
+    assert_int_equal(completion_count, 0);
     lnet_node_fail_nid(lnet_of(A), tcp(B), 0);
     assert_int_equal(active(a, nb, READ, 0, &out->nb_desc), 0);
-    hear(2);
+    wait_completions(2);
     assert_int_equal(stats(a, WRITE).nqs_num_adds, 0);
     assert_int_equal(stats(a, READ).nqs_num_adds, 1);
     assert_int_equal(stats(a, M0_NET_QT_MSG_SEND).nqs_num_adds, 0);
@@ -169,7 +169,7 @@ M0_TEST(m0_38_no_event_slots)
     assert_int_equal(receive(a, nb, 1, 100), 0);
     host(A);
     assert_true(m0_net_buffer_del(nb, &a->tm));
-    hear(1);
+    wait_completions(1);
 }
 
 /* The driver reports an error: by the event, unchanged. */
@@ -180,8 +180,8 @@ M0_TEST_IN(m0_72_errors_of_the_driver, .unbalanced = true)
 
     wire.send_error = -ENOMEM;
     assert_int_equal(send_to(a, nb, 10, address(B, 2)), 0);
-    hear(1);
-    assert_int_equal(heard[0].status, -ENOMEM);
+    wait_completions(1);
+    assert_int_equal(completions[0].status, -ENOMEM);
     wire.send_error = 0;
 }
 
@@ -199,14 +199,14 @@ M0_TEST(m0_41_cancel_while_sending)
     host(A);
     assert_true(m0_net_buffer_del(from, &a->tm));
     pass(SIM_S);
-    assert_int_equal(heard_count, 0);
+    assert_int_equal(completion_count, 0);
     wire.hold = false;
     wire_release(1);
-    hear(2);
+    wait_completions(2);
     pass(SIM_S);
-    assert_int_equal(heard_count, 2);
-    assert_int_equal(heard_of(from, 0)->status, -ECANCELED); /* though the message arrived */
-    assert_int_equal(heard_of(to, 0)->status, 0);
+    assert_int_equal(completion_count, 2);
+    assert_int_equal(completion_of(from, 0)->status, -ECANCELED); /* though the message arrived */
+    assert_int_equal(completion_of(to, 0)->status, 0);
 }
 
 /* The cancellation meets a message at any point of its way. */
@@ -217,19 +217,19 @@ M0_TEST(m0_41_cancel_at_any_time)
     unsigned won = 0, lost = 0, i;
 
     for (i = 0; i < 60; i++) {
-        forget_heard();
+        forget_completions();
         assert_int_equal(receive(b, to, 4096, 1), 0);
         assert_int_equal(send_to(a, from, 10, address(B, 2)), 0);
         pass(i * 50 * SIM_NS);
         host(B);
         m0_net_buffer_del(to, &b->tm);
-        hear(2);
+        wait_completions(2);
         pass(SIM_MS);
-        assert_int_equal(heard_count, 2);
-        assert_int_equal(heard_of(from, 0)->status, 0);
-        won += heard_of(to, 0)->status == 0;
-        lost += heard_of(to, 0)->status == -ECANCELED;
-        assert_int_equal(heard_of(to, 0)->flags, M0_NET_BUF_REGISTERED);
+        assert_int_equal(completion_count, 2);
+        assert_int_equal(completion_of(from, 0)->status, 0);
+        won += completion_of(to, 0)->status == 0;
+        lost += completion_of(to, 0)->status == -ECANCELED;
+        assert_int_equal(completion_of(to, 0)->flags, M0_NET_BUF_REGISTERED);
     }
     assert_int_equal(won + lost, 60);
     assert_true(won > 5 && lost > 5);
@@ -293,25 +293,25 @@ M0_TEST(m0_90_m0_91_the_two_events_of_a_get)
     nlx_kcore_iv._nlx_kcore_LNetGet = hold_send;
     assert_int_equal(active(a, near, READ, 0, &desc), 0); /* REPLY, then SEND */
     event(LNET_EVENT_REPLY, 0, 77, false);
-    assert_int_equal(heard_count, 0);
+    assert_int_equal(completion_count, 0);
     event(LNET_EVENT_SEND, 0, 0, true);
-    assert_int_equal(heard_count, 1);
-    assert_int_equal(heard[0].status, 0);
-    assert_int_equal(heard[0].length, 77);
+    assert_int_equal(completion_count, 1);
+    assert_int_equal(completions[0].status, 0);
+    assert_int_equal(completions[0].length, 77);
     assert_int_equal(active(a, near, READ, 0, &desc), 0); /* SEND, then REPLY */
     event(LNET_EVENT_SEND, 0, 0, false);
-    assert_int_equal(heard_count, 1);
+    assert_int_equal(completion_count, 1);
     event(LNET_EVENT_REPLY, -EIO, 0, true);
-    assert_int_equal(heard_count, 2);
-    assert_int_equal(heard[1].status, -EIO);
+    assert_int_equal(completion_count, 2);
+    assert_int_equal(completions[1].status, -EIO);
     assert_int_equal(active(a, near, READ, 0, &desc), 0); /* unlinked with the SEND */
     event(LNET_EVENT_SEND, 0, 0, true);
-    assert_int_equal(heard_count, 3);
-    assert_int_equal(heard[2].status, -ECANCELED);
+    assert_int_equal(completion_count, 3);
+    assert_int_equal(completions[2].status, -ECANCELED);
     assert_int_equal(active(a, near, READ, 0, &desc), 0); /* the SEND failed */
     event(LNET_EVENT_SEND, -EHOSTUNREACH, 0, true);
-    assert_int_equal(heard_count, 4);
-    assert_int_equal(heard[3].status, -EHOSTUNREACH);
+    assert_int_equal(completion_count, 4);
+    assert_int_equal(completions[3].status, -EHOSTUNREACH);
     m0_net_desc_free(&desc);
 }
 
@@ -341,15 +341,15 @@ M0_TEST(m0_80_messages_end_out_of_order)
     arrives(3000, 1500, 7, 0, false);
     arrives(0, 2000, 5, -EIO, false); /* D-27: failed in transit, nobody's event */
     arrives(0, 2000, 5, 0, true);
-    assert_int_equal(heard_count, 3);
-    assert_int_equal(heard[0].offset, 2000);
-    assert_int_equal(heard[1].offset, 3000);
-    assert_int_equal(heard[1].length, 1500);
-    assert_string_equal(heard[1].ep, address(C, 7));
-    assert_int_equal(heard[2].offset, 0);
-    assert_string_equal(heard[2].ep, address(C, 5));
-    assert_true((heard[0].flags & heard[1].flags & M0_NET_BUF_QUEUED) != 0);
-    assert_int_equal(heard[2].flags, M0_NET_BUF_REGISTERED);
+    assert_int_equal(completion_count, 3);
+    assert_int_equal(completions[0].offset, 2000);
+    assert_int_equal(completions[1].offset, 3000);
+    assert_int_equal(completions[1].length, 1500);
+    assert_string_equal(completions[1].ep, address(C, 7));
+    assert_int_equal(completions[2].offset, 0);
+    assert_string_equal(completions[2].ep, address(C, 5));
+    assert_true((completions[0].flags & completions[1].flags & M0_NET_BUF_QUEUED) != 0);
+    assert_int_equal(completions[2].flags, M0_NET_BUF_REGISTERED);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_f_events, 1);
 }
 
@@ -363,13 +363,13 @@ M0_TEST(m0_82_no_memory_for_the_sender)
     assert_int_equal(receive(b, to, 2048, 3), 0);
     m0_fi_enable("xo_ep_new", "fail");
     arrives(0, 10, 5, 0, false);
-    assert_int_equal(heard_count, 0);
+    assert_int_equal(completion_count, 0);
     assert_int_equal(to->nb_flags, M0_NET_BUF_REGISTERED | M0_NET_BUF_QUEUED);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_f_events, 1);
     arrives(10, 10, 5, 0, true);
-    assert_int_equal(heard_count, 1);
-    assert_int_equal(heard[0].status, -ENOMEM);
-    assert_string_equal(heard[0].ep, "");
+    assert_int_equal(completion_count, 1);
+    assert_int_equal(completions[0].status, -ENOMEM);
+    assert_string_equal(completions[0].ep, "");
     m0_fi_disable("xo_ep_new", "fail");
 }
 
@@ -396,12 +396,13 @@ static void exchange(void)
     assert_int_equal(receive(b, to, 4096, 100), 0);
     for (i = 0; i < 80; i++) {
         if (i % 8 == 0)
-            hear(2 * i);
+            wait_completions(2 * i);
         assert_int_equal(send_to(a, from[i % 8], i + 1, b->started_as), 0);
     }
-    hear(160);
-    for (i = 0; i < heard_count; i++)
-        digest = digest * 31 + (uint64_t)heard[i].at * 7 + heard[i].time + heard[i].offset;
+    wait_completions(160);
+    for (i = 0; i < completion_count; i++)
+        digest = digest * 31 + (uint64_t)completions[i].at * 7 + completions[i].time +
+                 completions[i].offset;
     digest = digest * 31 + stats(b, M0_NET_QT_MSG_RECV).nqs_time_in_queue;
 }
 

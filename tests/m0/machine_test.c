@@ -127,17 +127,17 @@ static void stop_full(bool abort)
     pass(20 * SIM_S);
     if (!abort) {
         assert_int_equal(a->states, 1); /* the passive ones wait */
-        assert_int_equal(heard_of(sending, 0)->status, 0);
-        assert_int_equal(heard_of(active_in, 0)->status, 0);
-        assert_int_equal(heard_of(active_out, 0)->status, 0);
-        assert_null(heard_of(passive_in, 0));
-        assert_int_equal(heard_of(receiving, 0)->status, -ECANCELED);
+        assert_int_equal(completion_of(sending, 0)->status, 0);
+        assert_int_equal(completion_of(active_in, 0)->status, 0);
+        assert_int_equal(completion_of(active_out, 0)->status, 0);
+        assert_null(completion_of(passive_in, 0));
+        assert_int_equal(completion_of(receiving, 0)->status, -ECANCELED);
         host(A);
         assert_true(m0_net_buffer_del(passive_in, &a->tm));
         assert_true(m0_net_buffer_del(passive_out, &a->tm));
     }
     machine_wait(a, M0_NET_TM_STOPPED);
-    before = heard_count;
+    before = completion_count;
     for (i = 0; i < M0_NET_QT_NR; i++) {
         struct m0_net_qstats qs = stats(a, i);
 
@@ -146,11 +146,11 @@ static void stop_full(bool abort)
         if (abort)
             assert_int_equal(qs.nqs_num_dels, 1);
     }
-    assert_int_equal(heard_of(receiving, 0)->status, -ECANCELED);
-    assert_int_equal(heard_of(passive_in, 0)->status, -ECANCELED);
-    assert_int_equal(heard_of(passive_out, 0)->status, -ECANCELED);
+    assert_int_equal(completion_of(receiving, 0)->status, -ECANCELED);
+    assert_int_equal(completion_of(passive_in, 0)->status, -ECANCELED);
+    assert_int_equal(completion_of(passive_out, 0)->status, -ECANCELED);
     pass(100 * SIM_S);
-    assert_int_equal(heard_count, before);
+    assert_int_equal(completion_count, before);
 }
 
 M0_TEST(m0_15_abort)
@@ -200,7 +200,7 @@ M0_TEST(m0_19_fini_waits_for_callbacks)
     struct m0_net_buffer *nb = buffer(A, 4096);
 
     in_callback = left = false;
-    on_heard = take_long;
+    on_completion = take_long;
     assert_int_equal(receive(a, nb, 4096, 1), 0);
     assert_int_equal(m0_net_tm_stop(&a->tm, true), 0);
     pass(SIM_MS);
@@ -261,9 +261,9 @@ M0_TEST(m0_21_m0_22_confinement)
     assert_int_equal(a->processors, 0x24);
     assert_int_equal(receive(a, to, 4096, 1), 0);
     assert_int_equal(send_to(b, from, 1, address(A, 1)), 0);
-    hear(2);
-    assert_int_equal(heard_of(to, 0)->processors, 0x24);
-    assert_int_equal(heard_of(from, 0)->processors, 0xff);
+    wait_completions(2);
+    assert_int_equal(completion_of(to, 0)->processors, 0x24);
+    assert_int_equal(completion_of(from, 0)->processors, 0xff);
     machine_stop(a, true);
     assert_int_equal(a->processors, 0x24);
 }
@@ -310,7 +310,7 @@ M0_TEST(m0_25_one_broadcast_for_a_batch)
     for (i = 0; i < 5; i++)
         a->tm.ntm_dom->nd_xprt->nx_ops->xo_buf_del(nb[i]);
     m0_mutex_unlock(&a->tm.ntm_mutex);
-    hear(5);
+    wait_completions(5);
     pass(SIM_MS);
     assert_int_equal(batches, 1);
     m0_clink_del_lock(&clink);
@@ -328,7 +328,7 @@ M0_TEST(m0_27_statistics_are_repeatable_and_reset)
     for (i = 0; i < 20; i++) {
         assert_int_equal(receive(b, to, 4096, 1), 0);
         assert_int_equal(send_to(a, from, 50, address(B, 2)), 0);
-        hear(2 * i + 2);
+        wait_completions(2 * i + 2);
         if (i % 3 == 0) {
             assert_int_equal(m0_net_tm_stats_get(&a->tm, M0_NET_QT_MSG_SEND, &one, false), 0);
             assert_int_equal(m0_net_tm_stats_get(&a->tm, M0_NET_QT_MSG_SEND, &two, true), 0);

@@ -20,12 +20,12 @@ M0_TEST(m0_70_messages_of_all_sizes)
         paint(from, 0, bytes, i);
         assert_int_equal(receive(b, to, MIB, 1), 0);
         assert_int_equal(send_to(a, from, bytes, address(B, 2)), 0);
-        hear(2 * (i + 1));
-        assert_int_equal(heard_of(from, i)->status, 0);
-        assert_int_equal(heard_of(to, i)->status, 0);
-        assert_int_equal(heard_of(to, i)->length, bytes);
-        assert_int_equal(heard_of(to, i)->offset, 0);
-        assert_string_equal(heard_of(to, i)->ep, a->tm.ntm_ep->nep_addr);
+        wait_completions(2 * (i + 1));
+        assert_int_equal(completion_of(from, i)->status, 0);
+        assert_int_equal(completion_of(to, i)->status, 0);
+        assert_int_equal(completion_of(to, i)->length, bytes);
+        assert_int_equal(completion_of(to, i)->offset, 0);
+        assert_string_equal(completion_of(to, i)->ep, a->tm.ntm_ep->nep_addr);
         expect_paint(to, 0, bytes, i);
         for (k = bytes; k < MIB; k++)
             assert_int_equal(*at(to, k), 0xee);
@@ -38,15 +38,15 @@ M0_TEST(m0_71_nobody_receives)
     struct m0_net_buffer *from = buffer(A, 4096);
 
     assert_int_equal(send_to(a, from, 100, address(B, 99)), 0); /* no such machine */
-    hear(1);
+    wait_completions(1);
     assert_int_equal(send_to(a, from, 100, address(B, 2)), 0); /* no buffer */
-    hear(2);
+    wait_completions(2);
     machine_stop(c, true);
     assert_int_equal(send_to(a, from, 100, address(B, 3)), 0); /* stopped */
-    hear(3);
+    wait_completions(3);
     pass(SIM_S);
-    assert_int_equal(heard_count, 3);
-    assert_int_equal(heard[0].status | heard[1].status | heard[2].status, 0);
+    assert_int_equal(completion_count, 3);
+    assert_int_equal(completions[0].status | completions[1].status | completions[2].status, 0);
     assert_int_equal(counters(B).lct_common.lcc_drop_count, 3);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_f_events, 0);
 }
@@ -57,9 +57,9 @@ M0_TEST_IN(m0_72_no_route, .nodes = 2, .unbalanced = true)
     struct m0_net_buffer *from = buffer(A, 4096);
 
     assert_int_equal(send_to(a, from, 100, "10.9.9.9@o2ib5:12345:42:1"), 0);
-    hear(1);
-    assert_int_equal(heard[0].status, -EHOSTUNREACH);
-    assert_int_equal(heard[0].flags, M0_NET_BUF_REGISTERED);
+    wait_completions(1);
+    assert_int_equal(completions[0].status, -EHOSTUNREACH);
+    assert_int_equal(completions[0].flags, M0_NET_BUF_REGISTERED);
     assert_int_equal(stats(a, M0_NET_QT_MSG_SEND).nqs_num_f_events, 1);
 }
 
@@ -75,13 +75,13 @@ M0_TEST(m0_73_the_queue_refers_to_the_end_point)
     from->nb_ep = ep;
     assert_int_equal(add(a, from), 0);
     assert_int_equal(m0_atomic64_get(&ep->nep_ref.ref_cnt), 2);
-    hear(1);
+    wait_completions(1);
     pass(SIM_MS);
     assert_int_equal(m0_atomic64_get(&ep->nep_ref.ref_cnt), 1);
     assert_int_equal(add(a, from), 0);
     m0_net_end_point_put(ep); /* while it is queued */
-    hear(2);
-    assert_int_equal(heard[1].status, 0);
+    wait_completions(2);
+    assert_int_equal(completions[1].status, 0);
 }
 
 /* ---- several messages in a buffer ------------------------------------------------------------ */
@@ -94,15 +94,15 @@ static void example(size_t size, size_t min, unsigned max, size_t message, unsig
     unsigned i;
 
     snprintf(where, sizeof(where), "%s", b->tm.ntm_ep->nep_addr);
-    forget_heard();
+    forget_completions();
     assert_int_equal(receive(b, to, min, max), 0);
     for (i = 0; i < expected; i++) {
-        const struct heard *event;
+        const struct completion *event;
 
         paint(from, 0, message, i);
         assert_int_equal(send_to(a, from, message, where), 0);
-        hear(2 * (i + 1));
-        event = heard_of(to, i);
+        wait_completions(2 * (i + 1));
+        event = completion_of(to, i);
         assert_int_equal(event->status, 0);
         assert_int_equal(event->offset, i * message);
         assert_int_equal(event->length, message);
@@ -113,9 +113,9 @@ static void example(size_t size, size_t min, unsigned max, size_t message, unsig
     }
     assert_int_equal(to->nb_flags, M0_NET_BUF_REGISTERED);
     assert_int_equal(send_to(a, from, message, where), 0);
-    hear(2 * expected + 1);
+    wait_completions(2 * expected + 1);
     pass(SIM_MS);
-    assert_int_equal(count_heard(to), expected);
+    assert_int_equal(count_completions(to), expected);
     machine_free(a);
     machine_free(b);
 }
@@ -163,21 +163,21 @@ M0_TEST(m0_77_a_longer_message_is_lost)
     assert_int_equal(receive(b, small, 2048, 4), 0);
     assert_int_equal(receive(b, large, 65536, 1), 0);
     assert_int_equal(send_to(a, from, 2049, address(B, 2)), 0);
-    hear(1);
+    wait_completions(1);
     pass(SIM_S);
-    assert_int_equal(heard_count, 1);
-    assert_int_equal(heard[0].status, 0);
+    assert_int_equal(completion_count, 1);
+    assert_int_equal(completions[0].status, 0);
     assert_int_equal(counters(B).lct_common.lcc_drop_count, 1);
     assert_int_equal(send_to(a, from, 2048, address(B, 2)), 0);
-    hear(3);
-    assert_int_equal(heard_of(small, 0)->length, 2048);
+    wait_completions(3);
+    assert_int_equal(completion_of(small, 0)->length, 2048);
 }
 
 static void ends_after(bool timeout)
 {
     struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
     struct m0_net_buffer *to = buffer(B, 16384), *from = buffer(A, 4096);
-    const struct heard *last;
+    const struct completion *last;
     unsigned i;
 
     m0_net_lnet_dom_set_timeout_tick(domain(B), M0_TIME_ONE_SECOND);
@@ -186,15 +186,15 @@ static void ends_after(bool timeout)
     assert_int_equal(receive(b, to, 2048, 100), 0);
     for (i = 0; i < 3; i++) {
         assert_int_equal(send_to(a, from, 1000, address(B, 2)), 0);
-        hear(2 * (i + 1));
-        assert_true((heard_of(to, i)->flags & M0_NET_BUF_QUEUED) != 0);
+        wait_completions(2 * (i + 1));
+        assert_true((completion_of(to, i)->flags & M0_NET_BUF_QUEUED) != 0);
     }
     if (!timeout) {
         host(B);
         assert_true(m0_net_buffer_del(to, &b->tm));
     }
-    hear(7);
-    last = heard_of(to, 3);
+    wait_completions(7);
+    last = completion_of(to, 3);
     assert_int_equal(last->status, timeout ? -ETIMEDOUT : -ECANCELED);
     assert_int_equal(last->length, 0);
     assert_int_equal(last->flags, M0_NET_BUF_REGISTERED);
@@ -226,9 +226,9 @@ M0_TEST(m0_81_messages_received_starts_again)
         assert_int_equal(to->nb_msgs_received, 0);
         for (i = 0; i < 3; i++) {
             assert_int_equal(send_to(a, from, 100, address(B, 2)), 0);
-            hear(2 * (3 * round + i + 1));
-            assert_int_equal(heard_of(to, 3 * round + i)->msgs, i + 1);
-            assert_int_equal(heard_of(to, 3 * round + i)->offset, 100 * i);
+            wait_completions(2 * (3 * round + i + 1));
+            assert_int_equal(completion_of(to, 3 * round + i)->msgs, i + 1);
+            assert_int_equal(completion_of(to, 3 * round + i)->offset, 100 * i);
         }
     }
 }
@@ -245,7 +245,7 @@ M0_TEST(m0_36_a_timeout_in_the_past)
     assert_int_equal(receive(b, to, 4096, 1), -ETIME);
     assert_int_equal(to->nb_flags, M0_NET_BUF_REGISTERED);
     pass(SIM_S);
-    assert_int_equal(heard_count, 0);
+    assert_int_equal(completion_count, 0);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_adds, 0);
     to->nb_timeout = M0_TIME_NEVER;
 }
@@ -261,10 +261,10 @@ M0_TEST(m0_40_del_of_idle_and_queued_buffers)
     assert_int_equal(receive(b, to, 4096, 1), 0);
     assert_true(m0_net_buffer_del(to, &b->tm));
     assert_true(m0_net_buffer_del(to, &b->tm));
-    hear(1);
+    wait_completions(1);
     pass(SIM_S);
-    assert_int_equal(heard_count, 1);
-    assert_int_equal(heard[0].status, -ECANCELED);
+    assert_int_equal(completion_count, 1);
+    assert_int_equal(completions[0].status, -ECANCELED);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_dels, 2);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_num_f_events, 1);
 }
@@ -278,9 +278,9 @@ M0_TEST(m0_42_m0_43_reception_leaves_the_length)
     to->nb_timeout = m0_time_from_now(500, 0);
     assert_int_equal(receive(b, to, 4096, 1), 0);
     assert_int_equal(send_to(a, from, 10, address(B, 2)), 0);
-    hear(2);
+    wait_completions(2);
     assert_int_equal(to->nb_length, 77);
-    assert_true(heard_of(to, 0)->never);
+    assert_true(completion_of(to, 0)->never);
     assert_true(to->nb_timeout == M0_TIME_NEVER);
 }
 
@@ -309,12 +309,12 @@ M0_TEST(m0_44_a_callback_adds_its_buffer)
 
     adding = b;
     rounds = 2;
-    on_heard = add_again;
+    on_completion = add_again;
     assert_int_equal(receive(b, to, 2048, 4), 0);
     for (i = 0; i < 12; i++) {
         assert_int_equal(send_to(a, from, 2048, address(B, 2)), 0);
-        hear(2 * (i + 1));
-        assert_int_equal(heard_of(to, i)->offset, i % 4 * 2048);
+        wait_completions(2 * (i + 1));
+        assert_int_equal(completion_of(to, i)->offset, i % 4 * 2048);
     }
     assert_int_equal(rounds, 0);
 }
@@ -326,13 +326,13 @@ M0_TEST(m0_37_m0_45_loopback_and_1000_rounds)
     unsigned i;
 
     for (i = 0; i < 1000; i++) {
-        unsigned before = heard_count;
+        unsigned before = completion_count;
 
         assert_int_equal(receive(b, to, 4096, 1), 0);
         assert_int_equal(send_to(a, from, 100, address(A, 2)), 0);
-        hear(before + 2);
-        assert_ptr_not_equal(heard[before].thread, port_thread_self());
-        assert_ptr_not_equal(heard[before + 1].thread, port_thread_self());
+        wait_completions(before + 2);
+        assert_ptr_not_equal(completions[before].thread, port_thread_self());
+        assert_ptr_not_equal(completions[before + 1].thread, port_thread_self());
     }
     assert_int_equal(stats(a, M0_NET_QT_MSG_SEND).nqs_num_s_events, 1000);
     assert_int_equal(stats(b, M0_NET_QT_MSG_RECV).nqs_total_bytes, 100000);
@@ -356,13 +356,13 @@ M0_TEST(m0_28_m0_29_statistics)
     assert_int_equal(receive(b, to, 4096, 2), 0);
     pass(SIM_S);
     assert_int_equal(send_to(a, from, 100, address(B, 2)), 0);
-    hear(2);
+    wait_completions(2);
     received = stats(b, M0_NET_QT_MSG_RECV);
     assert_int_equal(received.nqs_time_in_queue, 0);
     assert_int_equal(received.nqs_total_bytes, 100);
     pass(SIM_S);
     assert_int_equal(send_to(a, from, 3000, address(B, 2)), 0);
-    hear(4);
+    wait_completions(4);
     received = stats(b, M0_NET_QT_MSG_RECV);
     assert_true(received.nqs_time_in_queue > 2ull * M0_TIME_ONE_SECOND);
     assert_true(received.nqs_time_in_queue < 3ull * M0_TIME_ONE_SECOND);

@@ -21,20 +21,20 @@ static void messages(void)
     for (size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++)
         for (i = 0; i < nodes; i++)
             for (k = 0; k < nodes; k++) {
-                const struct heard *event;
+                const struct completion *event;
 
                 paint(from[i], 0, sizes[size], i * 100 + size);
                 assert_int_equal(receive(all[k], to[k], MIB, 1), 0);
                 assert_int_equal(send_to(all[i], from[i], sizes[size], all[k]->tm.ntm_ep->nep_addr),
                                  0);
                 expected += 2;
-                hear(expected);
-                event = heard_of(to[k], count_heard(to[k]) - 1);
+                wait_completions(expected);
+                event = completion_of(to[k], count_completions(to[k]) - 1);
                 assert_int_equal(event->status, 0);
                 assert_int_equal(event->length, sizes[size]);
                 assert_string_equal(event->ep, all[i]->tm.ntm_ep->nep_addr); /* item 60 */
                 expect_paint(to[k], 0, sizes[size], i * 100 + size);
-                assert_int_equal(heard_of(from[i], count_heard(from[i]) - 1)->status, 0);
+                assert_int_equal(completion_of(from[i], count_completions(from[i]) - 1)->status, 0);
             }
 }
 
@@ -48,17 +48,17 @@ static void transfers(void)
         paint(far, 0, sizes[size], size);
         assert_int_equal(passive(b, far, M0_NET_QT_PASSIVE_BULK_SEND, sizes[size]), 0);
         assert_int_equal(active(a, near, M0_NET_QT_ACTIVE_BULK_RECV, 0, &far->nb_desc), 0);
-        hear(4 * size + 2);
-        assert_int_equal(heard_of(near, 2 * size)->status, 0);
-        assert_int_equal(heard_of(near, 2 * size)->length, sizes[size]);
+        wait_completions(4 * size + 2);
+        assert_int_equal(completion_of(near, 2 * size)->status, 0);
+        assert_int_equal(completion_of(near, 2 * size)->length, sizes[size]);
         expect_paint(near, 0, sizes[size], size);
         paint(near, 0, sizes[size], size + 50);
         assert_int_equal(passive(b, far, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
         assert_int_equal(active(a, near, M0_NET_QT_ACTIVE_BULK_SEND, sizes[size], &far->nb_desc),
                          0);
-        hear(4 * size + 4);
-        assert_int_equal(heard_of(far, 2 * size + 1)->status, 0);
-        assert_int_equal(heard_of(far, 2 * size + 1)->length, sizes[size]);
+        wait_completions(4 * size + 4);
+        assert_int_equal(completion_of(far, 2 * size + 1)->status, 0);
+        assert_int_equal(completion_of(far, 2 * size + 1)->length, sizes[size]);
         expect_paint(far, 0, sizes[size], size + 50);
     }
 }

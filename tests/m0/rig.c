@@ -4,9 +4,9 @@
 
 #include "lib/memory.h"
 
-struct heard heard[HEARD_MAX];
-unsigned heard_count;
-void (*on_heard)(const struct m0_net_buffer_event *event);
+struct completion completions[COMPLETIONS_MAX];
+unsigned completion_count;
+void (*on_completion)(const struct m0_net_buffer_event *event);
 uint32_t rig_net = SOCKLND;
 
 static void (*current_test)(void);
@@ -38,8 +38,8 @@ static void body(void)
     port_test_begin();
     world_fiber_node = port_test_node;
     host(A);
-    forget_heard();
-    on_heard = NULL;
+    forget_completions();
+    on_completion = NULL;
     memset(domains, 0, sizeof(domains));
     machines = NULL;
     memset(buffers, 0, sizeof(buffers));
@@ -223,10 +223,10 @@ struct m0_net_qstats stats(struct machine *machine, enum m0_net_queue_type qtype
 static void note(const struct m0_net_buffer_event *event)
 {
     struct m0_net_buffer *nb = event->nbe_buffer;
-    struct heard *entry = &heard[heard_count];
+    struct completion *entry = &completions[completion_count];
 
-    assert_true(heard_count < HEARD_MAX);
-    *entry = (struct heard){
+    assert_true(completion_count < COMPLETIONS_MAX);
+    *entry = (struct completion){
         .nb = nb,
         .qtype = nb->nb_qtype,
         .status = event->nbe_status,
@@ -242,46 +242,46 @@ static void note(const struct m0_net_buffer_event *event)
     };
     if (event->nbe_ep != NULL)
         snprintf(entry->ep, sizeof(entry->ep), "%s", event->nbe_ep->nep_addr);
-    heard_count++;
-    if (on_heard != NULL)
-        on_heard(event);
+    completion_count++;
+    if (on_completion != NULL)
+        on_completion(event);
 }
 static const struct m0_net_buffer_callbacks callbacks = {
     .nbc_cb = {note, note, note, note, note, note}};
 
-void hear(unsigned count)
+void wait_completions(unsigned count)
 {
     unsigned i;
 
-    for (i = 0; i < 1000 && heard_count < count; i++)
+    for (i = 0; i < 1000 && completion_count < count; i++)
         pass(10 * SIM_US);
-    for (i = 0; i < 100000 && heard_count < count; i++)
+    for (i = 0; i < 100000 && completion_count < count; i++)
         pass(SIM_MS);
-    assert_int_equal(heard_count, count);
+    assert_int_equal(completion_count, count);
 }
 
-const struct heard *heard_of(const struct m0_net_buffer *nb, unsigned n)
+const struct completion *completion_of(const struct m0_net_buffer *nb, unsigned n)
 {
     unsigned i;
 
-    for (i = 0; i < heard_count; i++)
-        if (heard[i].nb == nb && n-- == 0)
-            return &heard[i];
+    for (i = 0; i < completion_count; i++)
+        if (completions[i].nb == nb && n-- == 0)
+            return &completions[i];
     return NULL;
 }
 
-unsigned count_heard(const struct m0_net_buffer *nb)
+unsigned count_completions(const struct m0_net_buffer *nb)
 {
     unsigned i, count = 0;
 
-    for (i = 0; i < heard_count; i++)
-        count += heard[i].nb == nb;
+    for (i = 0; i < completion_count; i++)
+        count += completions[i].nb == nb;
     return count;
 }
 
-void forget_heard(void)
+void forget_completions(void)
 {
-    heard_count = 0;
+    completion_count = 0;
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */

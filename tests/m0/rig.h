@@ -11,8 +11,8 @@
  *       ...
  *   }
  *
- * What callbacks see is in `heard`, in order. The rig stops and frees everything at the end, and
- * checks that nothing is left.
+ * What callbacks see is in `completions`, in order. The rig stops and frees everything at the end,
+ * and checks that nothing is left.
  */
 #ifndef JACQUARD_TESTS_M0_RIG_H
 #define JACQUARD_TESTS_M0_RIG_H
@@ -24,7 +24,7 @@
 #include "port.h"
 
 #define PORTAL_M0 42u
-enum { HEARD_MAX = 20000, MACHINES_MAX = 256, BUFFERS_MAX = 4096 };
+enum { COMPLETIONS_MAX = 20000, MACHINES_MAX = 256, BUFFERS_MAX = 4096 };
 
 #define M0_TEST_IN(name, ...)                                             \
     static void name##_test(void);                                        \
@@ -94,7 +94,7 @@ int add(struct machine *machine, struct m0_net_buffer *nb);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-struct heard {
+struct completion {
     struct m0_net_buffer *nb;
     enum m0_net_queue_type qtype;
     int status;
@@ -109,13 +109,14 @@ struct heard {
     uint64_t processors;
     sim_time_t at;
 };
-extern struct heard heard[HEARD_MAX];
-extern unsigned heard_count;
-extern void (*on_heard)(const struct m0_net_buffer_event *event); /* after it was noted; or NULL */
-void hear(unsigned count); /* waits until there were so many, at most 100 s */
+extern struct completion completions[COMPLETIONS_MAX];
+extern unsigned completion_count;
+extern void (*on_completion)(
+    const struct m0_net_buffer_event *event); /* after it was noted; or NULL */
+void wait_completions(unsigned count); /* waits until there were so many, at most 100 s */
 /* The n-th of a buffer; NULL: there was none. */
-const struct heard *heard_of(const struct m0_net_buffer *nb, unsigned n);
-unsigned count_heard(const struct m0_net_buffer *nb);
-void forget_heard(void);
+const struct completion *completion_of(const struct m0_net_buffer *nb, unsigned n);
+unsigned count_completions(const struct m0_net_buffer *nb);
+void forget_completions(void);
 
 #endif

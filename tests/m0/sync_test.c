@@ -54,12 +54,12 @@ M0_TEST(m0_120_m0_123_callbacks_on_the_caller)
     for (i = 0; i < 5; i++)
         one_message();
     pass(100 * SIM_S);
-    assert_null(heard_of(to, 0));
+    assert_null(completion_of(to, 0));
     assert_true(m0_net_buffer_event_pending(&b->tm));
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 5);
+    assert_int_equal(count_completions(to), 5);
     for (i = 0; i < 5; i++)
-        assert_ptr_equal(heard_of(to, i)->thread, port_thread_self());
+        assert_ptr_equal(completion_of(to, i)->thread, port_thread_self());
     assert_false(m0_net_buffer_event_pending(&b->tm));
 }
 
@@ -83,16 +83,16 @@ M0_TEST(m0_121_two_deliver)
     m0_net_buffer_event_deliver_all(&b->tm); /* nothing */
     for (i = 0; i < 10; i++)
         one_message();
-    on_heard = slowly;
+    on_completion = slowly;
     thread = port_thread_start("deliver", deliver, NULL);
     m0_net_buffer_event_deliver_all(&b->tm);
     port_thread_join(thread);
-    assert_int_equal(count_heard(to), 10);
+    assert_int_equal(count_completions(to), 10);
     for (i = 1; i < 10; i++) {
         unsigned k;
 
         for (k = 0; k < i; k++)
-            assert_int_not_equal(heard_of(to, k)->offset, heard_of(to, i)->offset);
+            assert_int_not_equal(completion_of(to, k)->offset, completion_of(to, i)->offset);
     }
 }
 
@@ -109,10 +109,10 @@ M0_TEST(m0_122_events_during_delivery)
 {
     begin();
     more = 3;
-    on_heard = send_more;
+    on_completion = send_more;
     one_message();
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 4);
+    assert_int_equal(count_completions(to), 4);
 }
 
 /* ---- notification ---------------------------------------------------------------------------- */
@@ -172,9 +172,9 @@ M0_TEST(m0_125_one_signal_for_a_request)
     assert_true(signalled(&channel));
     one_message();
     assert_false(signalled(&channel));
-    assert_null(heard_of(to, 0));
+    assert_null(completion_of(to, 0));
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 2);
+    assert_int_equal(count_completions(to), 2);
     channel_close(&channel);
 }
 
@@ -232,12 +232,12 @@ M0_TEST(m0_128_a_spurious_signal)
     assert_true(signalled(&channel));
     assert_false(m0_net_buffer_event_pending(&b->tm));
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 1);
+    assert_int_equal(count_completions(to), 1);
     m0_net_buffer_event_notify(&b->tm, &channel.chan);
     one_message();
     assert_true(signalled(&channel));
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 2);
+    assert_int_equal(count_completions(to), 2);
     channel_close(&channel);
 }
 
@@ -249,11 +249,11 @@ M0_TEST(m0_129_timeouts_become_pending)
     late->nb_timeout = m0_time_from_now(5, 0);
     assert_int_equal(receive(b, late, 4096, 1), 0);
     pass(40 * SIM_S);
-    assert_null(heard_of(late, 0));
+    assert_null(completion_of(late, 0));
     host(B);
     assert_true(m0_net_buffer_event_pending(&b->tm));
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(heard_of(late, 0)->status, -ETIMEDOUT);
+    assert_int_equal(completion_of(late, 0)->status, -ETIMEDOUT);
 }
 
 M0_TEST(m0_130_m0_131_stop_without_help)
@@ -262,10 +262,10 @@ M0_TEST(m0_130_m0_131_stop_without_help)
     assert_true(b->on_worker && b->last == M0_NET_TM_STARTED);
     one_message();
     machine_stop(b, true);
-    assert_int_equal(count_heard(to), 2);
-    assert_int_equal(heard_of(to, 0)->status, 0);
-    assert_int_equal(heard_of(to, 1)->status, -ECANCELED);
-    assert_ptr_not_equal(heard_of(to, 1)->thread, port_thread_self());
+    assert_int_equal(count_completions(to), 2);
+    assert_int_equal(completion_of(to, 0)->status, 0);
+    assert_int_equal(completion_of(to, 1)->status, -ECANCELED);
+    assert_ptr_not_equal(completion_of(to, 1)->thread, port_thread_self());
 }
 
 M0_TEST(m0_131_stop_with_help)
@@ -275,8 +275,8 @@ M0_TEST(m0_131_stop_with_help)
     host(B);
     assert_int_equal(m0_net_tm_stop(&b->tm, true), 0);
     m0_net_buffer_event_deliver_all(&b->tm);
-    assert_int_equal(count_heard(to), 2);
-    assert_ptr_equal(heard_of(to, 1)->thread, port_thread_self());
+    assert_int_equal(count_completions(to), 2);
+    assert_ptr_equal(completion_of(to, 1)->thread, port_thread_self());
     machine_wait(b, M0_NET_TM_STOPPED);
 }
 

@@ -381,6 +381,32 @@ M0_TEST(m0_13_no_memory_for_the_own_end_point)
     machine_up(A, 1);
 }
 
+/* A stop waits for the machine's lock while the start is at work: STARTED is not reported. */
+static void stop_it(void *machine)
+{
+    assert_int_equal(m0_net_tm_stop(&((struct machine *)machine)->tm, true), 0);
+}
+
+M0_TEST(m0_16_stop_during_the_start)
+{
+    struct machine *a = machine(A);
+    struct nlx_kcore_host *here = nlx_kcore_host_current();
+    struct port_thread *thread;
+
+    m0_mutex_lock(&here->kh_mutex); /* the start needs it to take its address */
+    assert_int_equal(m0_net_tm_start(&a->tm, address(A, 1)), 0);
+    pass(SIM_MS);
+    thread = port_thread_start("stop", stop_it, a);
+    pass(SIM_MS);
+    assert_int_equal(a->states, 0);
+    m0_mutex_unlock(&here->kh_mutex);
+    port_thread_join(thread);
+    machine_wait(a, M0_NET_TM_STOPPED);
+    assert_int_equal(a->states, 1);
+    assert_null(a->tm.ntm_ep);
+    machine_up(A, 1); /* its address is free */
+}
+
 /* ---- the same seed, the same run ------------------------------------------------------------- */
 
 static uint64_t digest;
@@ -442,6 +468,7 @@ int main(void)
         cmocka_unit_test(m0_80_messages_end_out_of_order),
         cmocka_unit_test(m0_82_no_memory_for_the_sender),
         cmocka_unit_test(m0_13_no_memory_for_the_own_end_point),
+        cmocka_unit_test(m0_16_stop_during_the_start),
         cmocka_unit_test(m0_163_runs_are_equal),
         cmocka_unit_test(m0_57_no_network),
     };

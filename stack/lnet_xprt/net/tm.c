@@ -96,6 +96,13 @@ void m0_net_tm_event_post(const struct m0_net_tm_event *ev)
     M0_PRE(event_invariant(ev));
     m0_net_tm_tlist_init(&home);
     m0_mutex_lock(&tm->ntm_mutex);
+    if (ev->nte_type == M0_NET_TEV_STATE_CHANGE && ev->nte_next_state == M0_NET_TM_STARTED &&
+        tm->ntm_state == M0_NET_TM_STOPPING) {
+        /* A stop was accepted before the transport could report the start. */
+        m0_mutex_unlock(&tm->ntm_mutex);
+        m0_net_tm_tlist_fini(&home);
+        return;
+    }
     if (ev->nte_type == M0_NET_TEV_STATE_CHANGE) {
         change_state(tm, ev, &home);
         provision = ev->nte_next_state == M0_NET_TM_STARTED && tm->ntm_recv_pool != NULL;

@@ -6,7 +6,7 @@
 #include "lib/misc.h"
 #include "net/buffer_pool.h"
 #include "net/bulk_mem.h"
-#include "ping/ping.h"
+#include "m0/ping.h"
 
 #define EXPECT(condition)    \
     do {                     \

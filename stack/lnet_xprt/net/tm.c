@@ -86,7 +86,7 @@ static void change_state(struct m0_net_transfer_mc *tm, const struct m0_net_tm_e
     }
 }
 
-/* The machine is to stop: it is not started any more. Its end point goes with it. */
+/* The machine is to stop: it is not started any more, and its end point stays the transport's. */
 static bool starts_too_late(const struct m0_net_tm_event *ev)
 {
     return ev->nte_type == M0_NET_TEV_STATE_CHANGE && ev->nte_next_state == M0_NET_TM_STARTED &&
@@ -104,7 +104,6 @@ void m0_net_tm_event_post(const struct m0_net_tm_event *ev)
     m0_net_tm_tlist_init(&home);
     m0_mutex_lock(&tm->ntm_mutex);
     if (starts_too_late(ev)) {
-        tm->ntm_ep = ev->nte_ep;
         m0_mutex_unlock(&tm->ntm_mutex);
         m0_net_tm_tlist_fini(&home);
         return;

@@ -247,6 +247,10 @@ static void report_start(struct mem_fabric *fabric, struct mem_tm *machine)
     m0_mutex_unlock(&tm->ntm_mutex);
     m0_mutex_unlock(&fabric->lock);
     post_state(tm, rc == 0 ? M0_NET_TM_STARTED : M0_NET_TM_FAILED, ep, rc);
+    m0_mutex_lock(&tm->ntm_mutex);
+    if (ep != NULL && tm->ntm_ep != ep)
+        m0_ref_put(&ep->nep_ref); /* a stop came first */
+    m0_mutex_unlock(&tm->ntm_mutex);
 }
 
 static void leave(struct mem_fabric *fabric, struct mem_tm *machine)

@@ -16,15 +16,15 @@ struct m0_net_domain;
 struct m0_net_transfer_mc;
 
 /* The binary logarithm of the alignment at which an object of `size` bytes never crosses a page. */
-#define NLX_PO2_SHIFT(size)                                                                       \
-    ((size) <= 8      ? 3                                                                         \
-     : (size) <= 16   ? 4                                                                         \
-     : (size) <= 32   ? 5                                                                         \
-     : (size) <= 64   ? 6                                                                         \
-     : (size) <= 128  ? 7                                                                         \
-     : (size) <= 256  ? 8                                                                         \
-     : (size) <= 512  ? 9                                                                         \
-     : (size) <= 1024 ? 10                                                                        \
+#define NLX_PO2_SHIFT(size) \
+    ((size) <= 8      ? 3   \
+     : (size) <= 16   ? 4   \
+     : (size) <= 32   ? 5   \
+     : (size) <= 64   ? 6   \
+     : (size) <= 128  ? 7   \
+     : (size) <= 256  ? 8   \
+     : (size) <= 512  ? 9   \
+     : (size) <= 1024 ? 10  \
                       : 11)
 
 /* Event slots are made in blocks of at most one page: slot i is at i * NLX_BEV_STRIDE. */

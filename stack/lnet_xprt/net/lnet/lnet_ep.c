@@ -62,6 +62,8 @@ static struct nlx_xo_ep *xo_ep_new(struct m0_net_transfer_mc *tm,
     struct nlx_xo_domain *dp = tm->ntm_dom->nd_xprt_private;
     struct nlx_xo_ep *xep;
 
+    if (M0_FI_ENABLED("fail"))
+        return NULL;
     M0_ALLOC_PTR(xep);
     if (xep == NULL)
         return NULL;
@@ -79,7 +81,8 @@ static struct nlx_xo_ep *xo_ep_search(struct m0_net_transfer_mc *tm,
 {
     struct m0_net_end_point *ep;
 
-    m0_tl_for (m0_nep, &tm->ntm_end_points, ep) {
+    m0_tl_for(m0_nep, &tm->ntm_end_points, ep)
+    {
         if (nlx_core_ep_eq(&xo_ep_of(ep)->xe_core, cepa))
             return xo_ep_of(ep);
     }

@@ -28,7 +28,8 @@ static int nlx_tm_timeout_buffers(struct m0_net_transfer_mc *tm, m0_time_t now)
 
     M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
     for (qt = 0; qt < M0_NET_QT_NR; qt++) {
-        m0_tl_for (m0_net_tm, &tm->ntm_q[qt], nb) {
+        m0_tl_for(m0_net_tm, &tm->ntm_q[qt], nb)
+        {
             struct nlx_xo_buffer *bp = nb->nb_xprt_private;
 
             if (nb->nb_timeout > now)
@@ -124,9 +125,8 @@ static int tm_wait(struct m0_net_transfer_mc *tm, m0_time_t limit)
     struct nlx_xo_domain *dp = tm->ntm_dom->nd_xprt_private;
     struct nlx_xo_transfer_mc *tp = tm->ntm_xprt_private;
     bool itself = tm_delivers_itself(tm);
-    m0_time_t end =
-        m0_time_from_now(itself ? M0_NET_LNET_EVT_SHORT_WAIT_SECS : M0_NET_LNET_EVT_LONG_WAIT_SECS,
-                         0);
+    m0_time_t end = m0_time_from_now(
+        itself ? M0_NET_LNET_EVT_SHORT_WAIT_SECS : M0_NET_LNET_EVT_LONG_WAIT_SECS, 0);
     int rc;
 
     if (end > limit)
@@ -148,10 +148,8 @@ static int tm_wait(struct m0_net_transfer_mc *tm, m0_time_t limit)
 static void tm_lost(struct m0_net_transfer_mc *tm, int rc)
 {
     struct nlx_xo_transfer_mc *tp = tm->ntm_xprt_private;
-    struct m0_net_tm_event error = {.nte_type = M0_NET_TEV_ERROR,
-                                    .nte_tm = tm,
-                                    .nte_time = m0_time_now(),
-                                    .nte_status = rc};
+    struct m0_net_tm_event error = {
+        .nte_type = M0_NET_TEV_ERROR, .nte_tm = tm, .nte_time = m0_time_now(), .nte_status = rc};
     struct m0_net_buffer *nb;
     int qt;
 

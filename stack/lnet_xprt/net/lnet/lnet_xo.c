@@ -155,7 +155,8 @@ static void xo_tm_cancel(struct m0_net_transfer_mc *tm, enum m0_net_queue_type q
 {
     struct m0_net_buffer *nb;
 
-    m0_tl_for (m0_net_tm, &tm->ntm_q[qt], nb) {
+    m0_tl_for(m0_net_tm, &tm->ntm_q[qt], nb)
+    {
         struct nlx_xo_buffer *bp = nb->nb_xprt_private;
 
         nlx_core_buf_del(&xo_dom(tm->ntm_dom)->xd_core, &xo_tm(tm)->xtm_core, &bp->xb_core);

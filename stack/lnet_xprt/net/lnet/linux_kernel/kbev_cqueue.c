@@ -39,7 +39,8 @@ static struct nlx_kcore_buffer_event *next_of(struct nlx_kcore_transfer_mc *ktm,
     return NULL;
 }
 
-bool nlx_kcore_bevq_put(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer_event *event)
+bool nlx_kcore_bevq_put(struct nlx_kcore_transfer_mc *ktm,
+                        const struct nlx_core_buffer_event *event)
 {
     const struct nlx_kcore_domain *kd = ktm->ktm_kd;
     struct nlx_kcore_buffer_event *kbe = ktm->ktm_producer, *next;

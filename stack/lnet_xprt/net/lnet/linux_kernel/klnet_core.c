@@ -294,6 +294,7 @@ int nlx_kcore_operation_begin(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcor
         kb->kb_ktm = ktm;
         kb->kb_qtype = qtype;
         kb->kb_ooo_reply = false;
+        kb->kb_cancelled = false;
         kb->kb_add_time = m0_time_now();
     }
     spin_unlock(&ktm->ktm_bevq_lock);
@@ -441,6 +442,7 @@ static int buf_del(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer *k
 
     if (kb->kb_ktm != ktm || LNetMDHandleIsInvalid(mdh))
         return -ENOENT;
+    kb->kb_cancelled = true;
     before = nlx_kcore_enter(ktm->ktm_kd->kd_host);
     rc = LNetMDUnlink(mdh);
     nlx_kcore_leave(ktm->ktm_kd->kd_host, before);

@@ -17,8 +17,9 @@
 /* ---- the host -------------------------------------------------------------------------------- */
 
 /*
- * Where several hosts are in one process, calls of LNet say on behalf of which: `enter` makes `lnet`
- * the caller's and returns what was the caller's before, for `leave`. NULL: there is one host.
+ * Where several hosts are in one process, calls of LNet say on behalf of which: `enter` makes
+ * `lnet` the caller's and returns what was the caller's before, for `leave`. NULL: there is one
+ * host.
  */
 struct nlx_kcore_host_ops {
     void *(*kho_enter)(void *lnet);
@@ -108,6 +109,7 @@ struct nlx_kcore_buffer {
     unsigned kb_kiov_orig_len;
     struct lnet_handle_md kb_mdh;
     bool kb_suppressed; /* the add fails: its UNLINK is nobody's event */
+    bool kb_cancelled; /* LNetMDUnlink was called */
     bool kb_ooo_reply; /* the REPLY came before the SEND, with: */
     int32_t kb_ooo_status;
     uint32_t kb_ooo_mlength, kb_ooo_offset;
@@ -147,7 +149,8 @@ struct nlx_kcore_ops {
                                struct nlx_kcore_buffer *kb);
     /* -ENOENT: the operation has ended. */
     int (*ko_buf_del)(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer *kb);
-    /* timeout: absolute, 0 polls. 0: events; -ETIMEDOUT; -EINTR: nlx_kcore_event_wake was called. */
+    /* timeout: absolute, 0 polls. 0: events; -ETIMEDOUT; -EINTR: nlx_kcore_event_wake was called.
+     */
     int (*ko_buf_event_wait)(struct nlx_kcore_transfer_mc *ktm, m0_time_t timeout);
 };
 extern const struct nlx_kcore_ops nlx_kcore_def_ops;

@@ -124,8 +124,8 @@ static struct lnet_process_id target_of(const struct nlx_core_buffer *cb)
 int nlx_kcore_LNetPut(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer *cb,
                       struct nlx_kcore_buffer *kb, struct lnet_md *umd)
 {
-    uint64_t sender = (uint64_t)ktm->ktm_addr.cepa_tmid << M0_NET_LNET_TMID_SHIFT |
-                      ktm->ktm_addr.cepa_portal;
+    uint64_t sender =
+        (uint64_t)ktm->ktm_addr.cepa_tmid << M0_NET_LNET_TMID_SHIFT | ktm->ktm_addr.cepa_portal;
     int rc = LNetMDBind(*umd, LNET_UNLINK, &kb->kb_mdh);
 
     if (rc != 0)
@@ -223,9 +223,13 @@ void nlx_kcore_eq_cb(struct lnet_event *event)
     if (event->unlinked)
         LNetInvalidateMDHandle(&kb->kb_mdh);
     result.cbe_status = event->status;
-    if (event->type == LNET_EVENT_UNLINK) {
+    /* LNet also unlinks a GET whose answer does not come in time, and since 2.12 it says of what
+     * was unlinked in transit that it timed out. */
+    if (event->type == LNET_EVENT_UNLINK)
+        result.cbe_status = -ETIMEDOUT;
+    if (kb->kb_cancelled && result.cbe_status == -ETIMEDOUT)
         result.cbe_status = -ECANCELED;
-    } else {
+    if (event->type != LNET_EVENT_UNLINK) {
         result.cbe_length = event->mlength;
         result.cbe_offset = event->offset;
         if (event->type == LNET_EVENT_PUT)

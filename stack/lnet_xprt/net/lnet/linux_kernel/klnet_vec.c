@@ -36,8 +36,8 @@ static int count_fragments(const struct nlx_kcore_limits *limits, uint32_t nr,
         if (counts[i] > limits->kl_max_segment_size)
             return -EFBIG;
         total += counts[i];
-        fragments += (((uintptr_t)addresses[i] & ~PAGE_MASK) + counts[i] + PAGE_SIZE - 1)
-                     >> PAGE_SHIFT;
+        fragments +=
+            (((uintptr_t)addresses[i] & ~PAGE_MASK) + counts[i] + PAGE_SIZE - 1) >> PAGE_SHIFT;
     }
     if (total > limits->kl_max_buffer_size || fragments > LNET_MAX_IOV)
         return -EFBIG;

@@ -15,7 +15,9 @@ struct m0_net_xprt;
 struct m0_ping; /* a server or a client */
 
 struct m0_ping_options {
-    uint32_t buffers; /* that a server posts for messages; at least 2 */
+    /* That a server posts for messages, and has for its answers. Each client may need two at a
+     * time; a request beyond them counts as an error. */
+    uint32_t buffers;
     uint32_t segments; /* of each buffer */
     uint32_t segment_size;
     uint32_t bulk_size; /* bytes of a bulk transfer; at most a buffer's */

@@ -55,6 +55,7 @@ int all_queues_work_in_memory(void)
     EXPECT(has(client_table[3], LOOPS, LOOPS, LOOPS * BULK));
     EXPECT(client_table[2][M0_PING_MAXIMUM] == BULK);
     m0_ping_stop(client);
+    m0_ping_settle(server);
     m0_ping_counters(server, server_table);
     EXPECT(server_table[0][M0_PING_ADDS] == 3 * LOOPS + what.buffers);
     EXPECT(server_table[0][M0_PING_SUCCESSES] == 3 * LOOPS);

@@ -165,6 +165,14 @@ static void give_back(struct slot *slot)
     m0_mutex_unlock(&slot->ping->lock);
 }
 
+void m0_ping_settle(struct m0_ping *ping)
+{
+    m0_mutex_lock(&ping->lock);
+    while (m0_exists(i, ping->slot_count, ping->slots[i].used))
+        m0_cond_wait(&ping->changed);
+    m0_mutex_unlock(&ping->lock);
+}
+
 static void note_error(struct m0_ping *ping)
 {
     __atomic_add_fetch(&ping->errors, 1, __ATOMIC_RELAXED);

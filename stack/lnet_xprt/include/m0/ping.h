@@ -38,6 +38,8 @@ struct m0_ping *m0_ping_client_start(const struct m0_net_xprt *xprt, const char 
 /* All loops against the server at an address. 0 or the first negative errno; -EBADMSG: what came
  * back was not what it should be. */
 int m0_ping_run(struct m0_ping *client, const char *server);
+/* Waits until a server's answers under way have ended; each has a timeout. */
+void m0_ping_settle(struct m0_ping *ping);
 /* Where it listens. */
 const char *m0_ping_address(const struct m0_ping *ping);
 

@@ -243,7 +243,7 @@ static void shared_fini(struct shared *shared)
     m0_mutex_fini(&shared->mutex);
 }
 
-static void look_at_mutex(struct shared *shared)
+static void try_mutex(struct shared *shared)
 {
     shared->seen = m0_mutex_is_locked(&shared->mutex) ? 1 : 2;
     shared->order = m0_mutex_trylock(&shared->mutex);
@@ -258,7 +258,7 @@ int a_mutex_is_locked_for_its_owner_only(void)
     EXPECT(m0_mutex_is_not_locked(&shared.mutex));
     m0_mutex_lock(&shared.mutex);
     EXPECT(m0_mutex_is_locked(&shared.mutex));
-    EXPECT(M0_THREAD_INIT(&thread, struct shared *, NULL, look_at_mutex, &shared, "look") == 0);
+    EXPECT(M0_THREAD_INIT(&thread, struct shared *, NULL, try_mutex, &shared, "try") == 0);
     EXPECT(m0_thread_join(&thread) == 0);
     m0_thread_fini(&thread);
     EXPECT(shared.seen == 2 && shared.order == -EBUSY);

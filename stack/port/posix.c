@@ -54,6 +54,11 @@ void port_mutex_unlock(struct port_mutex *mutex)
     must(pthread_mutex_unlock(native(mutex)));
 }
 
+bool port_mutex_trylock(struct port_mutex *mutex)
+{
+    return pthread_mutex_trylock(native(mutex)) == 0;
+}
+
 void port_condition_init(struct port_condition *condition)
 {
     must(pthread_cond_init(native_condition(condition), NULL));
@@ -105,9 +110,22 @@ void *port_thread_room(void)
     return room;
 }
 
+void **port_thread_pointer(void)
+{
+    static _Thread_local void *pointer __attribute__((tls_model("initial-exec")));
+
+    return &pointer;
+}
+
 void port_exit(int status)
 {
     exit(status);
+}
+
+void port_panic(const char *text)
+{
+    fprintf(stderr, "%s\n", text);
+    abort();
 }
 
 void **port_slot(enum port_slot slot)

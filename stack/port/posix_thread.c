@@ -147,6 +147,49 @@ void port_thread_join(struct port_thread *thread)
     record_set(thread, TID_FREE);
 }
 
+/* ---- processors ------------------------------------------------------------------------------ */
+
+unsigned port_processors(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_CONF);
+
+    return count > 0 ? (unsigned)count : 1;
+}
+
+int port_thread_confine(struct port_thread *thread, const uint64_t *set, size_t count)
+{
+    size_t processors = port_processors(), bytes = CPU_ALLOC_SIZE(processors), i;
+    cpu_set_t *native = CPU_ALLOC(processors);
+    int status;
+
+    if (native == NULL)
+        return -ENOMEM;
+    CPU_ZERO_S(bytes, native);
+    for (i = 0; i < count && i < processors; i++)
+        if ((set[i / 64] >> i % 64 & 1) != 0)
+            CPU_SET_S(i, bytes, native);
+    /* The system refuses a set of no existing processor. A thread that has just been started may
+     * not have noted its number yet, but its handle is known. */
+    status = thread == self ? pthread_setaffinity_np(pthread_self(), bytes, native)
+                            : pthread_setaffinity_np(thread->native, bytes, native);
+    CPU_FREE(native);
+    return -status;
+}
+
+bool port_thread_allowed(unsigned processor)
+{
+    size_t processors = port_processors(), bytes = CPU_ALLOC_SIZE(processors);
+    cpu_set_t *native = CPU_ALLOC(processors);
+    bool allowed = false;
+
+    if (native == NULL)
+        return false;
+    if (pthread_getaffinity_np(pthread_self(), bytes, native) == 0)
+        allowed = CPU_ISSET_S(processor, bytes, native);
+    CPU_FREE(native);
+    return allowed;
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 void port_thread_wake(struct port_thread *thread)

@@ -26,9 +26,13 @@ struct lnet_node *lnet_of(unsigned node)
     return nodes[node];
 }
 
+int (*world_fiber_node)(void);
+
 static struct lnet_node *current_node(void)
 {
-    return nodes[current];
+    int node = world_fiber_node != NULL ? world_fiber_node() : -1;
+
+    return nodes[node >= 0 ? (unsigned)node : current];
 }
 
 static void panicked(struct lnet_node *node, const char *text)

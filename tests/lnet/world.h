@@ -61,6 +61,8 @@ void world_run(const struct world *world);
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 void on(unsigned node); /* the calls that follow are this node's */
+/* For tests with several fibers: the node of the running one; -1: that of on(). NULL at first. */
+extern int (*world_fiber_node)(void);
 struct lnet_node *lnet_of(unsigned node);
 /* Node n has 10.0.0.<n+1>@tcp, 10.1.0.<n+1>@o2ib, <n>@gni where its settings say so. */
 lnet_nid_t tcp(unsigned node);

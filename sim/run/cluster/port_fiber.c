@@ -142,6 +142,15 @@ void port_mutex_lock(struct port_mutex *mutex)
     sim_lock_begin();
 }
 
+bool port_mutex_trylock(struct port_mutex *mutex)
+{
+    sim_settle(); /* a lock that is taken now may be free then */
+    if (native(mutex)->locked)
+        return false;
+    port_mutex_lock(mutex);
+    return true;
+}
+
 /* It goes to who has waited longest: who gives it back and takes it again at once would always be
  * the first. */
 static void pass_on(struct port_process *self, struct port_mutex *mutex)
@@ -316,9 +325,25 @@ void *port_thread_room(void)
     return port_thread_self()->room;
 }
 
+void **port_thread_pointer(void)
+{
+    return &port_thread_self()->pointer;
+}
+
 void port_exit(int status)
 {
     rank_exit(port_self()->rank, status);
+}
+
+void port_panic(const char *text)
+{
+    enum { ABORTED = 134 }; /* as a shell reports it */
+    struct rank *rank = rank_self();
+
+    if (rank == NULL)
+        g_error("%s", text); /* an event of the simulation, so no process's defect */
+    rank_fail(rank, "%s", text);
+    rank_exit(rank, ABORTED);
 }
 
 void **port_slot(enum port_slot slot)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Threads that a stack starts in a rank, the rank's timers, and the CPU time of stacks. */
+#include <errno.h>
+
 #include "cluster/port_fiber.h"
 
 #define EMPTY_POLL_PS (20 * SIM_NS) /* a call that reads some memory */
@@ -45,6 +47,32 @@ void port_thread_wake(struct port_thread *thread)
     sim_idle_break();
     if (thread->fiber != NULL)
         sim_wake(thread->fiber);
+}
+
+/* ---- processors ------------------------------------------------------------------------------ */
+
+enum { PROCESSORS = 64 }; /* of each host */
+
+unsigned port_processors(void)
+{
+    return PROCESSORS;
+}
+
+int port_thread_confine(struct port_thread *thread, const uint64_t *set, size_t count)
+{
+    uint64_t allowed = count == 0 ? 0 : set[0];
+
+    if (count < PROCESSORS)
+        allowed &= (1ull << count) - 1;
+    if (allowed == 0)
+        return -EINVAL;
+    thread->barred = ~allowed;
+    return 0;
+}
+
+bool port_thread_allowed(unsigned processor)
+{
+    return (port_thread_self()->barred >> processor & 1) == 0;
 }
 
 /* ---- timers ---------------------------------------------------------------------------------- */

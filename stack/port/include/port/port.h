@@ -20,6 +20,8 @@ void port_mutex_init(struct port_mutex *mutex);
 void port_mutex_destroy(struct port_mutex *mutex);
 void port_mutex_lock(struct port_mutex *mutex);
 void port_mutex_unlock(struct port_mutex *mutex);
+/* false: another thread has it. */
+bool port_mutex_trylock(struct port_mutex *mutex);
 
 struct port_condition {
     uint64_t opaque[8];
@@ -57,11 +59,24 @@ uint64_t port_process(void);
 /* Memory of the calling thread, zero at first. It is freed with the thread. */
 #define PORT_THREAD_BYTES 256
 void *port_thread_room(void);
+/* Another pointer of the calling thread, NULL at first, for the support library of m0_net. */
+void **port_thread_pointer(void);
 /* Ends the calling process, as exit(3). */
 _Noreturn void port_exit(int status);
+/* The calling process has a defect that this text tells: it ends as abort(3) ends it. */
+_Noreturn void port_panic(const char *text) __attribute__((cold));
 
 /* A pointer of each process for each library, in place of the library's global variables. */
-enum port_slot { PORT_SLOT_PMI2, PORT_SLOT_PMI, PORT_SLOT_GNI, PORT_SLOTS };
+enum port_slot {
+    PORT_SLOT_PMI2,
+    PORT_SLOT_PMI,
+    PORT_SLOT_GNI,
+    PORT_SLOT_M0_FAULTS,
+    PORT_SLOT_M0_NET,
+    PORT_SLOT_M0_LNET_KERNEL,
+    PORT_SLOT_M0_LNET_USER,
+    PORT_SLOTS
+};
 /* The place of that pointer; it is NULL at first. Never fails. */
 void **port_slot(enum port_slot slot);
 
@@ -81,6 +96,16 @@ struct port_thread *port_thread_self(void);
  * thread that does not sleep between its polls, nor on the calling one.
  */
 void port_thread_wake(struct port_thread *thread);
+/*
+ * The thread shall run on those processors only whose bits are set in `set`, of `count` bits. 0;
+ * -EINVAL: none of them exists. In a simulation the set is an attribute of the thread; it has no
+ * effect on time, as every thread has a processor of its own.
+ */
+int port_thread_confine(struct port_thread *thread, const uint64_t *set, size_t count);
+/* Whether the calling thread may run on this processor, which exists. */
+bool port_thread_allowed(unsigned processor);
+/* How many processors the host of the calling process has. */
+unsigned port_processors(void);
 
 /* ---- time ------------------------------------------------------------------------------------ */
 

@@ -38,6 +38,8 @@ struct port_thread { /* of a rank that has called a stack; lives as long as the 
     struct rank_thread *started;
     void (*run)(void *argument);
     void *argument;
+    void *pointer; /* port_thread_pointer() */
+    uint64_t barred; /* processors that it does not run on */
     uint64_t room[PORT_THREAD_BYTES / sizeof(uint64_t)];
 };
 struct port_thread *port_thread_new(struct port_process *self);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Small macros that every source uses. */
+#ifndef M0_LIB_MISC_H
+#define M0_LIB_MISC_H
+
+#include <string.h>
+
+#include "lib/assert.h"
+#include "lib/types.h"
+
+#define M0_QUOTE__(text) #text
+#define M0_QUOTE(text) M0_QUOTE__(text)
+#define M0_CAT__(a, b) a##b
+#define M0_CAT(a, b) M0_CAT__(a, b)
+/* A name that no other expansion has. */
+#define M0_UNIQUE__(name) M0_CAT(name, __COUNTER__)
+
+#ifndef container_of
+#define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
+#endif
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#endif
+#define IS_IN_ARRAY(index, array) ((unsigned long)(index) < ARRAY_SIZE(array))
+#define M0_HAS_TYPE(expression, type) __builtin_types_compatible_p(__typeof__(expression), type)
+#define M0_FIELD_VALUE(type, field) (((type *)0)->field)
+#define M0_IS_8ALIGNED(value) (((uint64_t)(value)&7) == 0)
+
+#define M0_SET0(object)                            \
+    ({                                             \
+        _Static_assert(sizeof(*(object)) > 0, ""); \
+        memset(object, 0, sizeof(*(object)));      \
+    })
+#define M0_SET_ARR0(array) memset(array, 0, sizeof(array))
+#define M0_IS0(object) m0_is_zeroed(object, sizeof(*(object)))
+bool m0_is_zeroed(const void *memory, size_t bytes);
+/* Two arguments are compared as memory. */
+#define memeq(a, b, size) (memcmp(a, b, size) == 0)
+
+/* Implication and equivalence. */
+#define ergo(a, b)                \
+    ({                            \
+        bool ergo_a__ = (a);      \
+        ergo_a__ ? (bool)(b) : 1; \
+    })
+#define equi(a, b) (!!(a) == !!(b))
+
+/* Whether all (one) of the numbers below `count` satisfies the statement expression. */
+#define M0_FORALL__(n, var, count, ...)                       \
+    ({                                                        \
+        uint64_t n = (uint64_t)(count);                       \
+        uint64_t var;                                         \
+        for (var = 0; var < n && ({ __VA_ARGS__; }); ++var) { \
+        }                                                     \
+        var == n;                                             \
+    })
+#define m0_forall(var, count, ...) M0_FORALL__(M0_UNIQUE__(m0_nr_), var, count, __VA_ARGS__)
+#define m0_exists(var, count, ...) (!m0_forall(var, count, !({ __VA_ARGS__; })))
+#define m0_array_forall(var, array, ...) m0_forall(var, ARRAY_SIZE(array), __VA_ARGS__)
+#define m0_array_exists(var, array, ...) m0_exists(var, ARRAY_SIZE(array), __VA_ARGS__)
+#define M0_FOLD__(n, var, sofar, count, init, ...) \
+    ({                                             \
+        uint64_t n = (uint64_t)(count), var;       \
+        __typeof__(init) sofar = (init);           \
+        for (var = 0; var < n; ++var)              \
+            sofar = ({ __VA_ARGS__; });            \
+        sofar;                                     \
+    })
+#define m0_fold(var, sofar, count, init, ...) \
+    M0_FOLD__(M0_UNIQUE__(m0_nr_), var, sofar, count, init, __VA_ARGS__)
+#define m0_reduce(var, count, init, expression)       \
+    ({                                                \
+        __typeof__(init) m0_sum__ = (init);           \
+        uint64_t m0_count__ = (uint64_t)(count), var; \
+        for (var = 0; var < m0_count__; ++var)        \
+            m0_sum__ = m0_sum__ expression;           \
+        m0_sum__;                                     \
+    })
+
+/* M0_IN(value, (a, b, c)): the value is one of up to twelve. */
+#define M0_IN(value, set)                          \
+    ({                                             \
+        __typeof__((value) + 0) m0_in__ = (value); \
+        M0_IN_ANY__ set;                           \
+    })
+#define M0_IN_1__(a) (m0_in__ == (a))
+#define M0_IN_2__(a, ...) (m0_in__ == (a) || M0_IN_1__(__VA_ARGS__))
+#define M0_IN_3__(a, ...) (m0_in__ == (a) || M0_IN_2__(__VA_ARGS__))
+#define M0_IN_4__(a, ...) (m0_in__ == (a) || M0_IN_3__(__VA_ARGS__))
+#define M0_IN_5__(a, ...) (m0_in__ == (a) || M0_IN_4__(__VA_ARGS__))
+#define M0_IN_6__(a, ...) (m0_in__ == (a) || M0_IN_5__(__VA_ARGS__))
+#define M0_IN_7__(a, ...) (m0_in__ == (a) || M0_IN_6__(__VA_ARGS__))
+#define M0_IN_8__(a, ...) (m0_in__ == (a) || M0_IN_7__(__VA_ARGS__))
+#define M0_IN_9__(a, ...) (m0_in__ == (a) || M0_IN_8__(__VA_ARGS__))
+#define M0_IN_10__(a, ...) (m0_in__ == (a) || M0_IN_9__(__VA_ARGS__))
+#define M0_IN_11__(a, ...) (m0_in__ == (a) || M0_IN_10__(__VA_ARGS__))
+#define M0_IN_12__(a, ...) (m0_in__ == (a) || M0_IN_11__(__VA_ARGS__))
+#define M0_IN_PICK__(a, b, c, d, e, f, g, h, i, j, k, l, chosen, ...) chosen
+#define M0_IN_ANY__(...)                                                                           \
+    M0_IN_PICK__(__VA_ARGS__, M0_IN_12__, M0_IN_11__, M0_IN_10__, M0_IN_9__, M0_IN_8__, M0_IN_7__, \
+                 M0_IN_6__, M0_IN_5__, M0_IN_4__, M0_IN_3__, M0_IN_2__, M0_IN_1__, )               \
+    (__VA_ARGS__)
+
+#endif

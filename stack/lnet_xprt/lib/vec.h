@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Vectors of segments, and positions in them. Callers bring their own lock. */
+#ifndef M0_LIB_VEC_H
+#define M0_LIB_VEC_H
+
+#include "lib/types.h"
+
+struct m0_vec {
+    uint32_t v_nr;
+    m0_bcount_t *v_count; /* of v_nr segments */
+};
+m0_bcount_t m0_vec_count(const struct m0_vec *vec); /* of all segments */
+bool m0_vec_is_empty(const struct m0_vec *vec);
+
+/* A position in a vector; it never rests at the end of a segment or in an empty one, unless at the
+ * end of all. */
+struct m0_vec_cursor {
+    const struct m0_vec *vc_vec;
+    uint32_t vc_seg;
+    m0_bcount_t vc_offset; /* in the segment */
+};
+void m0_vec_cursor_init(struct m0_vec_cursor *cursor, const struct m0_vec *vec);
+/* Goes on; true: the end is reached, and a longer way would lead beyond it. */
+bool m0_vec_cursor_move(struct m0_vec_cursor *cursor, m0_bcount_t count);
+/* How many bytes follow in the segment. pre: not at the end */
+m0_bcount_t m0_vec_cursor_step(const struct m0_vec_cursor *cursor);
+m0_bcount_t m0_vec_cursor_end(const struct m0_vec_cursor *cursor); /* the same */
+
+/* Memory in segments. */
+struct m0_bufvec {
+    struct m0_vec ov_vec;
+    void **ov_buf; /* of each segment */
+};
+#define M0_BUFVEC_INIT_BUF(address, bytes)                             \
+    (struct m0_bufvec)                                                 \
+    {                                                                  \
+        .ov_vec = {.v_nr = 1, .v_count = (bytes)}, .ov_buf = (address) \
+    }
+
+enum {
+#if defined(__aarch64__)
+    M0_SEG_SHIFT = 16,
+#else
+    M0_SEG_SHIFT = 12,
+#endif
+    M0_SEG_SIZE = 1 << M0_SEG_SHIFT,
+};
+
+/* `segments` zeroed segments of `size` bytes; 0 or -ENOMEM. pre: both > 0 */
+int m0_bufvec_alloc(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size);
+int m0_bufvec_empty_alloc(struct m0_bufvec *bufvec, uint32_t segments); /* without their memory */
+void m0_bufvec_free(struct m0_bufvec *bufvec); /* no effect on one that is freed or zeroed */
+void m0_bufvec_free2(struct m0_bufvec *bufvec); /* keeps the memory of the segments */
+/* Every segment begins at a multiple of 1 << shift. */
+int m0_bufvec_alloc_aligned(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size,
+                            unsigned shift);
+void m0_bufvec_free_aligned(struct m0_bufvec *bufvec, unsigned shift);
+/* The segments follow each other in one allocation, whose begin is aligned. */
+int m0_bufvec_alloc_aligned_packed(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size,
+                                   unsigned shift);
+void m0_bufvec_free_aligned_packed(struct m0_bufvec *bufvec, unsigned shift);
+
+struct m0_bufvec_cursor {
+    struct m0_vec_cursor bc_vc;
+};
+void m0_bufvec_cursor_init(struct m0_bufvec_cursor *cursor, const struct m0_bufvec *bufvec);
+bool m0_bufvec_cursor_move(struct m0_bufvec_cursor *cursor, m0_bcount_t count); /* true: the end */
+m0_bcount_t m0_bufvec_cursor_step(const struct m0_bufvec_cursor *cursor);
+void *m0_bufvec_cursor_addr(struct m0_bufvec_cursor *cursor); /* pre: not at the end */
+/* Goes to the next address that is a multiple of `alignment`, a power of two; true: the end. */
+bool m0_bufvec_cursor_align(struct m0_bufvec_cursor *cursor, uint64_t alignment);
+/* Copy up to `bytes`, move both and return how many were copied: fewer at the end of a vector. */
+m0_bcount_t m0_bufvec_cursor_copy(struct m0_bufvec_cursor *to, struct m0_bufvec_cursor *from,
+                                  m0_bcount_t bytes);
+m0_bcount_t m0_bufvec_cursor_copyto(struct m0_bufvec_cursor *to, void *from, m0_bcount_t bytes);
+m0_bcount_t m0_bufvec_cursor_copyfrom(struct m0_bufvec_cursor *from, void *to, m0_bcount_t bytes);
+
+#endif

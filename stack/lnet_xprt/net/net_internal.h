@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the layer and the transports share. */
+#ifndef M0_NET_NET_INTERNAL_H
+#define M0_NET_NET_INTERNAL_H
+
+#include "net/buffer_pool.h"
+#include "net/net.h"
+
+M0_TL_DESCR_DECLARE(m0_net_tm, extern); /* buffers of a queue */
+M0_TL_DECLARE(m0_net_tm, , struct m0_net_buffer);
+M0_TL_DESCR_DECLARE(m0_nep, extern); /* end points of a machine */
+M0_TL_DECLARE(m0_nep, , struct m0_net_end_point);
+M0_TL_DESCR_DECLARE(m0_net_pool, extern); /* free buffers of a colour */
+M0_TL_DECLARE(m0_net_pool, , struct m0_net_buffer);
+M0_TL_DESCR_DECLARE(m0_net_lru, extern); /* all free buffers of a pool */
+M0_TL_DECLARE(m0_net_lru, , struct m0_net_buffer);
+
+enum { M0_NET_XPRT_MAX = 4 };
+
+/* The layer in a process. */
+struct m0_net_root {
+    struct m0_mutex nr_mutex; /* domains begin and end one at a time */
+    struct m0_mutex nr_leaf; /* of nr_provisioners; no other lock is taken with it */
+    struct m0_list nr_provisioners;
+    const struct m0_net_xprt *nr_xprts[M0_NET_XPRT_MAX];
+    const struct m0_net_xprt *nr_default;
+    int nr_xprt_nr;
+    void *nr_mem; /* of the transport in memory */
+};
+struct m0_net_root *m0_net_root(void); /* makes it */
+
+bool m0_net__tm_state_is_valid(enum m0_net_tm_state state);
+bool m0_net__tm_invariant(const struct m0_net_transfer_mc *tm);
+bool m0_net__buffer_invariant(const struct m0_net_buffer *buf);
+bool m0_net__ep_invariant(const struct m0_net_end_point *ep, const struct m0_net_transfer_mc *tm);
+int m0_net__buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm); /* ntm_mutex */
+/* A callback begins or has ended; ntm_mutex. */
+void m0_net__tm_callback_begin(struct m0_net_transfer_mc *tm);
+void m0_net__tm_callback_end(struct m0_net_transfer_mc *tm);
+/* Takes a buffer off its queue; ntm_mutex. */
+void m0_net__buffer_unqueue(struct m0_net_buffer *buf);
+
+/* Fills the receive queue up; takes the pool's lock and ntm_mutex. A callback of the machine runs.
+ */
+void m0_net__tm_provision(struct m0_net_transfer_mc *tm);
+int m0_net__provisioner_start(struct m0_net_domain *dom); /* if it does not run; 0 or -errno */
+void m0_net__provisioner_stop(struct m0_net_domain *dom); /* if it runs */
+/* Puts a buffer back without a word, or (with_word) with not_empty; the pool's lock is held. */
+void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buffer *buf,
+                             uint32_t colour, bool with_word);
+/* The same, taking the lock, for the machine's receive buffer. */
+void m0_net__buffer_pool_return(struct m0_net_transfer_mc *tm, struct m0_net_buffer *buf);
+
+#endif

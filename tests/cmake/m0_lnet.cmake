@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# m0_net over LNet on simulated nodes: tests/m0/rig.h. One set of sources for each flavour of the transport.
+if(TARGET m0lnet_kernel)
+  # The headers net/net.h of sim/net and of m0_net have one name, so no compilation sees both.
+  foreach(world IN ITEMS wire networks)
+    add_library(m0_world_${world} OBJECT ${CMAKE_SOURCE_DIR}/tests/lnet/world.c ${CMAKE_SOURCE_DIR}/tests/lnet/${world}.c)
+    target_include_directories(m0_world_${world} PRIVATE ${CMAKE_SOURCE_DIR}/sim/lnet)
+    target_link_libraries(m0_world_${world} PRIVATE jacquard_lnet jacquard_flags PkgConfig::CMOCKA PkgConfig::GLIB)
+    jacquard_no_whole_program(m0_world_${world})
+  endforeach()
+  foreach(area IN ITEMS machine address message bulk sync failure networks)
+    set(world wire)
+    if(area STREQUAL networks)
+      set(world networks)
+    endif()
+    jacquard_test(m0_kernel_${area}
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/kernel.c
+              ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_${world}>
+      DEPENDS m0lnet_kernel jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+  endforeach()
+endif()

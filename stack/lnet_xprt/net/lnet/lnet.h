@@ -19,10 +19,8 @@ enum {
     M0_NET_LNET_TM_STAT_INTERVAL_SECS = 300,
 };
 
-/* The transport of user space, and the same with the kernel's part in the same address space. */
-extern const struct m0_net_xprt m0_net_lnet_xprt;
+/* The transport with the kernel's part in the same address space. */
 extern const struct m0_net_xprt m0_net_lnet_kxprt;
-extern const struct m0_net_xprt m0_lnet_xprt; /* another name of m0_net_lnet_xprt */
 
 /* Compares the network parts of two addresses, the text before the first colon: 0 equal, else as
  * strcmp(3), and -1 also if an address has no colon. */
@@ -34,9 +32,7 @@ int m0_net_lnet_ifaces_get(struct m0_net_domain *dom, char ***addrs);
 void m0_net_lnet_ifaces_put(struct m0_net_domain *dom, char ***addrs);
 
 /* Makes the transport known to m0_net. 0. */
-int m0_net_lnet_init(void);
-void m0_net_lnet_fini(void);
-int m0_net_lnet_kinit(void); /* the same for m0_net_lnet_kxprt */
+int m0_net_lnet_kinit(void);
 void m0_net_lnet_kfini(void);
 
 void m0_net_lnet_dom_set_debug(struct m0_net_domain *dom, unsigned dbg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The core interface of the LNet transport, below the xo layer. Each flavour defines the calls of
- * the first part as statics of its compilation unit: ulnet_core.c (user) and
- * linux_kernel/klnet_xcore.c (kernel). The second part, lnet_core.c and bev_cqueue.c, is the same
+ * The core interface of the LNet transport, below the xo layer. A flavour defines the calls of
+ * the first part as statics of its compilation unit; the kernel's are in
+ * linux_kernel/klnet_xcore.c. The second part, lnet_core.c and bev_cqueue.c, is the same
  * text in both. Calls return 0 or a negative errno. "mutex": the caller holds ntm_mutex.
  */
 #ifndef JACQUARD_M0_LNET_CORE_H

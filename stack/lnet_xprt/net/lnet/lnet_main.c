@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The xo layer as one compilation unit, in which everything below the transport's vector is static.
- * It is compiled twice: as it is for user space, on ulnet_core.c, and by linux_kernel/klnet_main.c
- * for the kernel, on linux_kernel/klnet_xcore.c. Tests include it to reach the statics.
+ * Each flavour compiles it once: linux_kernel/klnet_main.c does for the kernel, on
+ * linux_kernel/klnet_xcore.c. Tests include it to reach the statics.
  */
 #include <errno.h>
 #include <stdio.h>

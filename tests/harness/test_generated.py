@@ -34,6 +34,7 @@ def checklists(tmp_path):
         "tests/checklists/pmi2.csv": "# licence\nnumber,text\n8,rows\n9,names\n",
         "tests/checklists/gni.csv": "# licence\nnumber,text\n5,fields\n",
         "tests/checklists/lnet.csv": "# licence\nnumber,text\n7,strings\n",
+        "tests/checklists/m0.csv": "# licence\nnumber,text\n8,buffers\n",
     })
     return tmp_path
 

@@ -365,13 +365,15 @@ static struct cost simulate(const char *format, ...)
     int fd = mkstemp(file), status = 0;
     FILE *scenario = fd < 0 ? NULL : fdopen(fd, "w");
     struct rusage usage;
+    char *end;
     va_list args;
     pid_t pid;
 
     if (length <= 0 || scenario == NULL)
         exit(1);
     program[length] = '\0';
-    strcpy(strrchr(program, '/') + 1, "sim-run");
+    end = strrchr(program, '/') + 1;
+    snprintf(end, sizeof(program) - (size_t)(end - program), "sim-run");
     va_start(args, format);
     vfprintf(scenario, format, args);
     va_end(args);

@@ -18,6 +18,9 @@ static int run_body(struct rank *rank)
 {
     int line = body();
 
+#ifdef M0_AFTER
+    M0_AFTER();
+#endif
     return line == 0 ? 0 : rank_fail(rank, "line %d: not so", line);
 }
 

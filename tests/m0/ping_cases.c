@@ -222,3 +222,8 @@ int receive_queues_are_filled_from_a_pool(void)
     m0_net_domain_fini(&rig.dom);
     return 0;
 }
+
+void ping_end(void)
+{
+    m0_net_fini();
+}

@@ -13,4 +13,8 @@
 #define M0_RUN_DECLARE(name) int name(void);
 M0_RUN_CASES(M0_RUN_DECLARE)
 
+/* A simulated process ends m0_net itself. */
+void ping_end(void);
+#define M0_AFTER ping_end
+
 #endif

@@ -3,7 +3,21 @@
 #include "core/lnd.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define LINE 64u
+
+void *lnet_line_alloc(size_t bytes)
+{
+    size_t whole = (bytes + LINE - 1) / LINE * LINE;
+    void *memory = aligned_alloc(LINE, whole);
+
+    if (memory == NULL)
+        abort();
+    memset(memory, 0, whole);
+    return memory;
+}
 
 /* A place in a list of fragments. */
 struct place {

@@ -105,7 +105,7 @@ struct lnet_peer_ni {
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;
     struct list_head on_peer, on_recovery;
-} __attribute__((aligned(64)));
+};
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */
 

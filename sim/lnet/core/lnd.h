@@ -111,6 +111,9 @@ bool lnet_drop_for_health(struct lnet_ni *ni, struct lnet_msg *msg);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Zeroed memory that begins with a line of the cache; free(). Aborts when there is none. */
+void *lnet_line_alloc(size_t bytes);
+
 /* Copies `length` bytes from one list of fragments to another; the ranges must be inside. */
 void lnet_copy_fragments(const struct lnet_fragments *to, uint32_t to_offset,
                          const struct lnet_fragments *from, uint32_t from_offset, uint32_t length);

@@ -100,13 +100,9 @@ struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid)
     if (!make_room(instance))
         return NULL;
     peer = calloc(1, sizeof(*peer));
-    peer_ni = aligned_alloc(_Alignof(struct lnet_peer_ni), sizeof(*peer_ni));
-    if (peer == NULL || peer_ni == NULL) {
-        free(peer);
-        free(peer_ni);
+    if (peer == NULL)
         return NULL;
-    }
-    memset(peer_ni, 0, sizeof(*peer_ni));
+    peer_ni = lnet_line_alloc(sizeof(*peer_ni));
     INIT_LIST_HEAD(&peer->nis);
     peer->primary = nid;
     list_add_tail(&peer->on_node, &instance->peers);

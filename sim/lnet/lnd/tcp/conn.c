@@ -23,11 +23,8 @@ static void deadline_fired(struct sim_event *event)
 static struct lnet_sock_conn *conn_new(struct lnet_node *node, struct lnet_sock *sock,
                                        enum lnet_sock_state state)
 {
-    struct lnet_sock_conn *conn = aligned_alloc(_Alignof(struct lnet_sock_conn), sizeof(*conn));
+    struct lnet_sock_conn *conn = lnet_line_alloc(sizeof(*conn));
 
-    if (conn == NULL)
-        abort();
-    memset(conn, 0, sizeof(*conn));
     conn->node = node;
     conn->sock = sock;
     conn->state = state;

@@ -59,9 +59,7 @@ struct lnet_sock_peer *lnet_sock_peer_get(struct lnet_sock *sock, struct lnet_pr
     if (peer != NULL)
         return peer;
     make_room(sock);
-    peer = aligned_alloc(_Alignof(struct lnet_sock_peer), sizeof(*peer));
-    if (peer == NULL)
-        abort();
+    peer = lnet_line_alloc(sizeof(*peer));
     *peer = (struct lnet_sock_peer){
         .sock = sock,
         .id = id,

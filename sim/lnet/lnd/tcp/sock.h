@@ -133,7 +133,7 @@ struct lnet_sock_peer {
     sim_time_t next_keepalive;
     struct lnet_sock_conn *attempt;
     struct sim_timer retry;
-} __attribute__((aligned(64)));
+};
 
 enum lnet_sock_state {
     LNET_SOCK_CONNECTING, /* active: TCP */
@@ -190,7 +190,7 @@ struct lnet_sock_conn {
     struct lnet_sock_hello hello;
     uint8_t wire[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* in */
     uint8_t answer[LNET_SOCK_REQUEST_BYTES + LNET_SOCK_HELLO_BYTES_MAX]; /* out */
-} __attribute__((aligned(64)));
+};
 #define LNET_SOCK_CONN_LINES (offsetof(struct lnet_sock_conn, on_ni) / 64 + 1)
 
 /* ---- ni.c ---------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 /* Machines with TCP in virtual time: addresses, listeners, and connections from SYN to release. */
 #include "stream_sim.h"
 
+#include "core/lnd.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <glib.h>
@@ -257,9 +259,7 @@ static struct lnet_tcp_connection *connection_new(void)
     if (connection != NULL)
         free_connections = connection->next;
     else
-        connection = aligned_alloc(_Alignof(struct lnet_tcp_connection), sizeof(*connection));
-    if (connection == NULL)
-        abort();
+        connection = lnet_line_alloc(sizeof(*connection));
     *connection = (struct lnet_tcp_connection){.next = connections};
     if (connections != NULL)
         connections->previous = connection;

@@ -99,7 +99,7 @@ struct lnet_stream {
     struct sim_timer pump;
     struct sim_timer wake; /* delivers what was there already when a read began, or an error */
     struct lnet_stream_address local, remote;
-} __attribute__((aligned(64)));
+};
 
 struct lnet_tcp_connection {
     struct lnet_stream end[2]; /* 0: the one that connected */

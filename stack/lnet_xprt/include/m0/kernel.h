@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 struct m0_net_xprt;
-/* The transport; NULL: no memory. To be ended when no domain of it is left. */
+/* The transport; NULL: no memory. To be ended when no domain is left in the
+ * process, which ends m0_net, too. */
 const struct m0_net_xprt *m0_net_lnet_kernel_begin(void);
 void m0_net_lnet_kernel_end(void);
 /* "NID:12345:portal:TMID" of the host's first network but the loopback; tmid -1: any. 0 or a

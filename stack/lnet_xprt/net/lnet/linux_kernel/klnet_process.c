@@ -37,6 +37,7 @@ void m0_net_lnet_kernel_end(void)
     nlx_kcore_host_fini(host);
     m0_free(host);
     *port_slot(PORT_SLOT_M0_LNET_KERNEL) = NULL;
+    m0_net_fini();
 }
 
 int m0_net_lnet_kernel_address(char *address, size_t size, unsigned portal, int tmid)

@@ -144,8 +144,11 @@ int lst_tool_stat(struct lst_tool *tool, char **words, int count)
         return lst_tool_refuse("stat", "usage: stat [OPTIONS] GROUP...");
     before = calloc((size_t)groups, sizeof(*before));
     after = calloc((size_t)groups, sizeof(*after));
-    if (before == NULL || after == NULL)
-        rc = lst_tool_check("stat", -ENOMEM);
+    if (before == NULL || after == NULL) {
+        free(before);
+        free(after);
+        return lst_tool_check("stat", -ENOMEM);
+    }
     for (i = 0; rc == 0 && i < groups; i++)
         rc = lst_tool_check(words[i], sample(tool, words[i], &before[i]));
     for (turn = 0; rc == 0 && turn < turns; turn++) {
@@ -154,14 +157,14 @@ int lst_tool_stat(struct lst_tool *tool, char **words, int count)
             int nodes = sample(tool, words[i], &after[i]);
 
             rc = lst_tool_check(words[i], nodes);
-            if (rc == 0)
+            if (rc == 0 && before[i] != NULL && after[i] != NULL)
                 print_group(&what, words[i], before[i], after[i], nodes);
             free(before[i]);
             before[i] = after[i];
             after[i] = NULL;
         }
     }
-    for (i = 0; before != NULL && i < groups; i++)
+    for (i = 0; i < groups; i++)
         free(before[i]);
     free(before);
     free(after);

@@ -92,6 +92,31 @@ static struct lnet_libmd *usable(struct lnet_node *node, struct lnet_handle_md h
     return md;
 }
 
+/* A PUT or GET with its descriptor, which counts one operation more. */
+struct request {
+    struct lnet_libmd *md;
+    struct lnet_msg *msg;
+    struct lnet_peer_ni *peer; /* NULL: not known yet */
+};
+
+/* Starts an operation of the descriptor. A negative errno: nothing has happened. */
+static int begin(struct lnet_node *node, struct lnet_handle_md handle, lnet_nid_t target,
+                 struct request *request)
+{
+    if (lnet_fault_fails_nid(node, target))
+        return -EIO;
+    request->peer = lnet_peer_ni_find(node->instance, target);
+    fetch(request->peer, 0);
+    request->md = usable(node, handle);
+    if (request->md == NULL)
+        return -ENOENT;
+    request->msg = lnet_msg_new(node);
+    if (request->msg == NULL)
+        return -ENOMEM;
+    lnet_msg_attach_md(request->msg, request->md, 0, 0);
+    return 0;
+}
+
 /* From here on the request is accepted: what goes wrong is the status of its SEND event. */
 static void launch(struct lnet_msg *msg, lnet_nid_t self, const struct lnet_peer_ni *peer)
 {
@@ -115,23 +140,16 @@ int lnet_put(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
              enum lnet_ack_req ack, struct lnet_process_id target, uint32_t portal,
              uint64_t match_bits, uint32_t offset, uint64_t hdr_data)
 {
+    struct request request;
     struct lnet_libmd *md;
     struct lnet_msg *msg;
     struct lnet_put *put;
-    struct lnet_peer_ni *peer;
+    int rc = begin(node, handle, target.nid, &request);
 
-    if (lnet_fault_fails_nid(node, target.nid))
-        return -EIO;
-    peer = lnet_peer_ni_find(node->instance, target.nid);
-    fetch(peer, 0);
-    md = usable(node, handle);
-    if (md == NULL)
-        return -ENOENT;
-    msg = lnet_msg_new(node);
-    if (msg == NULL)
-        return -ENOMEM;
-
-    lnet_msg_attach_md(msg, md, 0, 0);
+    if (rc != 0)
+        return rc;
+    md = request.md;
+    msg = request.msg;
     lnet_prepare_send(msg, LNET_MSG_PUT, target, 0, md->length);
     put = &msg->header.msg.put;
     put->match_bits = match_bits;
@@ -146,7 +164,7 @@ int lnet_put(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
         put->ack_wmd.wh_interface_cookie = (uint64_t)LNET_WIRE_HANDLE_COOKIE_NONE;
         put->ack_wmd.wh_object_cookie = (uint64_t)LNET_WIRE_HANDLE_COOKIE_NONE;
     }
-    launch(msg, self, peer);
+    launch(msg, self, request.peer);
     return 0;
 }
 
@@ -154,23 +172,16 @@ int lnet_get(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
              struct lnet_process_id target, uint32_t portal, uint64_t match_bits, uint32_t offset,
              bool recovery)
 {
+    struct request request;
     struct lnet_libmd *md;
     struct lnet_msg *msg;
     struct lnet_get *get;
-    struct lnet_peer_ni *peer;
+    int rc = begin(node, handle, target.nid, &request);
 
-    if (lnet_fault_fails_nid(node, target.nid))
-        return -EIO;
-    peer = lnet_peer_ni_find(node->instance, target.nid);
-    fetch(peer, 0);
-    md = usable(node, handle);
-    if (md == NULL)
-        return -ENOENT;
-    msg = lnet_msg_new(node);
-    if (msg == NULL)
-        return -ENOMEM;
-
-    lnet_msg_attach_md(msg, md, 0, 0);
+    if (rc != 0)
+        return rc;
+    md = request.md;
+    msg = request.msg;
     lnet_prepare_send(msg, LNET_MSG_GET, target, 0, 0);
     msg->recovery = recovery;
     get = &msg->header.msg.get;
@@ -181,7 +192,7 @@ int lnet_get(struct lnet_node *node, lnet_nid_t self, struct lnet_handle_md hand
     get->return_wmd.wh_interface_cookie = node->interface_cookie;
     get->return_wmd.wh_object_cookie = md->cookie;
     lnet_response_track(node, md);
-    launch(msg, self, peer);
+    launch(msg, self, request.peer);
     return 0;
 }
 

@@ -63,9 +63,9 @@ struct test {
 /* ---- content --------------------------------------------------------------------------------- */
 
 /*
- * What is sent is a piece of one pattern that all ranks share, and no two of its words are equal:
- * a message of another sender or number begins at another place and differs in every word. Nobody
- * writes to the pattern, so messages are sent from it without being copied or filled in.
+ * Each message is a piece of one pattern that all ranks share. No two words of the pattern are
+ * equal: a message of another sender or number begins at another place and differs in every word.
+ * Nobody writes to the pattern, so messages are sent from it without being copied or filled in.
  */
 #define PLACES 512u
 #define PLACE_BYTES 64u

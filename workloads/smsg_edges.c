@@ -201,7 +201,7 @@ static int run_credits(struct test *test, enum lengths lengths)
         if (status == 0 && lengths == SHORT && count != test->credits && all_fit(test))
             status = rank_fail(test->domain.rank, "%llu messages were accepted with %u credits",
                                (unsigned long long)count, test->credits);
-        /* What is left of the last messages comes back with the next one of the peer. */
+        /* The next message of the peer returns the credits of the last messages. */
         if (status == 0 && lengths == FULL && count < (i == 0 ? 4 : first / 2) &&
             count < test->credits)
             status = rank_fail(test->domain.rank, "only %llu messages of full length were accepted",

@@ -13,7 +13,7 @@ void gnip_trace_message(uint64_t bytes, fi_addr_t peer, uint64_t tag, uint64_t f
 void gnip_trace_rma(uint64_t bytes, fi_addr_t peer, uint64_t key) __attribute__((cold));
 void gnip_trace_result(ssize_t rc) __attribute__((cold));
 
-/* What a data call returns: an error is noted. */
+/* Adds the error that a data call returns to the trace, and returns it. */
 static inline ssize_t gnip_traced(ssize_t rc)
 {
     if (gnip_unlikely(rc < 0) && port_tracing())

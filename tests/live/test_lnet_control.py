@@ -156,7 +156,7 @@ def test_requests_that_are_no_line(controlled):
             assert control_request(controlled, request) == b""
     assert control_request(controlled, b"ping \n").startswith(b"ok\nping:\n    - errno: -22\n")
     assert control_request(controlled, b"net show -v 9\n").startswith(b"error: there are")
-    # What comes behind the line is nobody's request.
+    # Only the first line is a request.
     assert control_request(controlled, b"routing show\nexport\n").count(b"enable") <= 1
 
 

@@ -141,8 +141,8 @@ static const struct lnet_event *raw(unsigned n)
     return event_of(B, LNET_EVENT_PUT, n);
 }
 
-/* What a consumer of LNet sees that is no m0_net: items 58 and 59, with the values of the
- * specification. */
+/* A plain consumer of LNet receives messages of m0_net: their portal, match bits and header data
+ * have the values of items 58 and 59. */
 M0_TEST(m0_58_m0_59_on_the_wire)
 {
     static char memory[4096];

@@ -68,7 +68,7 @@ void rig_run(void (*test)(void), const struct world *world)
                                                              : rig_net == GNILND ? "gni"
                                                                                  : "tcp(eth0)"};
     copy.body = body;
-    /* What a violated condition leaves behind is lost on purpose. */
+    /* A process that violates a condition ends without freeing its memory. */
     if (copy.unbalanced && __lsan_disable != NULL)
         __lsan_disable();
     world_run(&copy);

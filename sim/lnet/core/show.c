@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a node knows, as YAML in the layout of `lnetctl ... show` and `lnetctl export` (2.12). */
+/* Prints the state of a node as YAML, in the layout of `lnetctl ... show` and `lnetctl export`
+ * (2.12). */
 #include "core/route.h"
 
 #include <errno.h>

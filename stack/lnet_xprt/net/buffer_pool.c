@@ -168,7 +168,7 @@ struct m0_net_buffer *m0_net_buffer_pool_get(struct m0_net_buffer_pool *pool, ui
 }
 
 void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buffer *buf,
-                             uint32_t colour, bool with_word)
+                             uint32_t colour, bool announce)
 {
     M0_PRE(m0_net_buffer_pool_is_locked(pool));
     M0_PRE(m0_net_buffer_pool_invariant(pool));
@@ -182,7 +182,7 @@ void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buff
         m0_net_pool_tlist_add(&pool->nbp_colours[colour], buf);
     m0_net_lru_tlist_add_tail(&pool->nbp_lru, buf);
     pool->nbp_free++;
-    if (pool->nbp_free == 1 && with_word)
+    if (pool->nbp_free == 1 && announce)
         pool->nbp_ops->nbpo_not_empty(pool);
 }
 

@@ -81,7 +81,7 @@ struct m0_net_xprt {
     const struct m0_net_xprt_ops *nx_ops;
 };
 
-/* What a transport does. Behind each: which locks the layer holds. */
+/* The functions of a transport. The comment behind each names the locks that are held. */
 struct m0_net_xprt_ops {
     int (*xo_dom_init)(const struct m0_net_xprt *xprt, struct m0_net_domain *dom); /* the layer's */
     void (*xo_dom_fini)(struct m0_net_domain *dom); /* the layer's */

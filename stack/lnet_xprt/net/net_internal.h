@@ -45,9 +45,10 @@ void m0_net__buffer_unqueue(struct m0_net_buffer *buf);
 void m0_net__tm_provision(struct m0_net_transfer_mc *tm);
 int m0_net__provisioner_start(struct m0_net_domain *dom); /* if it does not run; 0 or -errno */
 void m0_net__provisioner_stop(struct m0_net_domain *dom); /* if it runs */
-/* Puts a buffer back without a word, or (with_word) with not_empty; the pool's lock is held. */
+/* Puts a buffer back; `announce`: calls not_empty if the pool was empty. The pool's lock is held.
+ */
 void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buffer *buf,
-                             uint32_t colour, bool with_word);
+                             uint32_t colour, bool announce);
 /* The same, taking the lock, for the machine's receive buffer. */
 void m0_net__buffer_pool_return(struct m0_net_transfer_mc *tm, struct m0_net_buffer *buf);
 

@@ -59,8 +59,8 @@ static bool event_invariant(const struct m0_net_tm_event *ev)
                 m0_net__ep_invariant(ev->nte_ep, ev->nte_tm));
 }
 
-/* Buffers of a pool that are still in the receive queue leave it; `home` gathers them. */
-static void leave_receive_queue(struct m0_net_transfer_mc *tm, struct m0_tl *home)
+/* Buffers of a pool that are still in the receive queue leave it; `returned` gathers them. */
+static void leave_receive_queue(struct m0_net_transfer_mc *tm, struct m0_tl *returned)
 {
     struct m0_net_buffer *buf;
 
@@ -68,21 +68,21 @@ static void leave_receive_queue(struct m0_net_transfer_mc *tm, struct m0_tl *hom
     {
         if (buf->nb_pool != NULL) {
             m0_net__buffer_unqueue(buf);
-            m0_net_tm_tlist_add_tail(home, buf);
+            m0_net_tm_tlist_add_tail(returned, buf);
         }
     }
     m0_tl_endfor;
 }
 
 static void change_state(struct m0_net_transfer_mc *tm, const struct m0_net_tm_event *ev,
-                         struct m0_tl *home)
+                         struct m0_tl *returned)
 {
     tm->ntm_state = ev->nte_next_state;
     if (ev->nte_next_state == M0_NET_TM_STARTED)
         tm->ntm_ep = ev->nte_ep;
     if (M0_IN(ev->nte_next_state, (M0_NET_TM_STOPPED, M0_NET_TM_FAILED))) {
         m0_atomic64_set(&tm->ntm_recv_queue_deficit, 0);
-        leave_receive_queue(tm, home);
+        leave_receive_queue(tm, returned);
     }
 }
 
@@ -98,25 +98,25 @@ void m0_net_tm_event_post(const struct m0_net_tm_event *ev)
     struct m0_net_transfer_mc *tm = ev->nte_tm;
     bool provision = false;
     struct m0_net_buffer *buf;
-    struct m0_tl home;
+    struct m0_tl returned;
 
     M0_PRE(event_invariant(ev));
-    m0_net_tm_tlist_init(&home);
+    m0_net_tm_tlist_init(&returned);
     m0_mutex_lock(&tm->ntm_mutex);
     if (starts_too_late(ev)) {
         m0_mutex_unlock(&tm->ntm_mutex);
-        m0_net_tm_tlist_fini(&home);
+        m0_net_tm_tlist_fini(&returned);
         return;
     }
     if (ev->nte_type == M0_NET_TEV_STATE_CHANGE) {
-        change_state(tm, ev, &home);
+        change_state(tm, ev, &returned);
         provision = ev->nte_next_state == M0_NET_TM_STARTED && tm->ntm_recv_pool != NULL;
     }
     M0_ASSERT(m0_net__tm_invariant(tm));
     m0_net__tm_callback_begin(tm);
     m0_mutex_unlock(&tm->ntm_mutex);
-    m0_tl_teardown(m0_net_tm, &home, buf) m0_net__buffer_pool_return(tm, buf);
-    m0_net_tm_tlist_fini(&home);
+    m0_tl_teardown(m0_net_tm, &returned, buf) m0_net__buffer_pool_return(tm, buf);
+    m0_net_tm_tlist_fini(&returned);
 
     tm->ntm_callbacks->ntc_event_cb(ev);
     if (provision)

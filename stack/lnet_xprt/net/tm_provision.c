@@ -109,7 +109,8 @@ void m0_net_tm_pool_length_set(struct m0_net_transfer_mc *tm, uint32_t len)
 /* ---- the machines of a domain ---------------------------------------------------------------- */
 
 /* Machines that miss buffers, `turn` places round, each with a callback begun; NULL: none. */
-static struct m0_net_transfer_mc **hungry(struct m0_net_domain *dom, size_t turn, size_t *count)
+static struct m0_net_transfer_mc **machines_with_deficit(struct m0_net_domain *dom, size_t turn,
+                                                         size_t *count)
 {
     struct m0_net_transfer_mc *tm, **all;
     size_t machines = m0_list_length(&dom->nd_tms), at = 0;
@@ -140,7 +141,7 @@ static void provision_all(struct m0_net_domain *dom, size_t turn)
     size_t count, i;
 
     m0_mutex_lock(&dom->nd_mutex);
-    all = hungry(dom, turn, &count);
+    all = machines_with_deficit(dom, turn, &count);
     m0_mutex_unlock(&dom->nd_mutex);
     for (i = 0; i < count; i++) {
         m0_net__tm_provision(all[i]);

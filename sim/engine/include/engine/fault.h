@@ -30,7 +30,8 @@ bool sim_fault_action_find(const char *name, enum sim_fault_action *action);
 
 #define SIM_FAULT_ANY UINT32_MAX
 
-/* What a fault hit, as text that the layer of its fault point fills in. Unused fields are empty. */
+/* Describes the transfer that a fault hit. The layer that has the fault point writes the texts;
+ * unused fields are empty. */
 struct sim_fault_hit {
     char what[64]; /* "PUT" */
     char extent[96]; /* "4 KiB at offset 8 KiB" */

@@ -65,7 +65,7 @@ int lnet_node_credits_min(const struct lnet_node *node);
 /* LNet's counters of the running instance, or of the last one. */
 void lnet_node_counters(const struct lnet_node *node, struct lnet_counters *counters);
 
-/* What a rule of the host may have besides LNet's attributes; all zero: nothing. */
+/* Limits of a fault rule that LNet's own attributes cannot express. All zero: no limits. */
 struct lnet_fault_limits {
     sim_time_t hold; /* delay: so long, instead of the whole seconds of la_latency */
     sim_time_t from, until; /* when it acts: from <= now < until; until 0: without end */

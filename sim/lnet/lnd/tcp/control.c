@@ -98,7 +98,7 @@ static int close_conns(const struct lnet_sock *sock, const struct libcfs_ioctl_d
     return count > 0 || data->ioc_nid == LNET_NID_ANY ? 0 : -ENOENT;
 }
 
-/* What a socket holds back is sent: nothing is held back here. */
+/* PUSH_CONNECTION: the kernel then sends data that a socket holds back. Sockets here hold none. */
 static int push_conns(const struct lnet_sock *sock, const struct libcfs_ioctl_data *data)
 {
     const struct lnet_sock_peer *peer;

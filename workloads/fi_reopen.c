@@ -12,6 +12,9 @@ static const struct workload_arg args[] = {
      "endpoints of each rank, one after the other"},
     {"messages", ARG_COUNT, "12", "1", "1000", NULL, "of each round and direction"},
     {"bytes", ARG_BYTES, "700", "8", "1MiB", NULL, "of the longest message"},
+    {"spread", ARG_COUNT, "1", "1", "1000", NULL,
+     "rounds have `messages` times 1 … this number in turn"},
+    {"late", ARG_TIME, "0", "0", "1s", NULL, "the first of each pair begins to receive so late"},
     {NULL},
 };
 
@@ -21,6 +24,7 @@ struct reopen {
     fi_addr_t to;
     uint32_t peer;
     uint64_t messages, bytes, round;
+    uint64_t least, spread, late;
     uint8_t *in, *out;
 };
 
@@ -31,7 +35,7 @@ static uint64_t length_of(const struct reopen *r, uint64_t number)
 
 static uint64_t seed_of(const struct reopen *r, uint32_t from, uint32_t to, uint64_t number)
 {
-    return wl_fi_seed(from, to, r->round * r->messages + number);
+    return wl_fi_seed(from, to, r->round * r->least * r->spread + number);
 }
 
 /* The endpoint of this round, and the address of the peer's. */
@@ -75,6 +79,8 @@ static int take_all(struct reopen *r)
     uint64_t sent = 0, received = 0;
     struct wl_fi_event event;
 
+    if (r->late != 0 && wl_fi_leads(&r->fi))
+        rank_compute(r->late);
     while (sent < r->messages || received < r->messages) {
         const uint8_t *at;
 
@@ -103,6 +109,7 @@ static int run_round(struct reopen *r)
     uint64_t over = 1;
     int status = open_round(r);
 
+    r->messages = r->least * (1 + r->round % r->spread);
     if (status == 0)
         status = post(r);
     if (status == 0)
@@ -119,14 +126,16 @@ static int run_round(struct reopen *r)
 
 static int run(struct rank *rank)
 {
-    struct reopen r = {.messages = rank_arg_count(rank, "messages"),
-                       .bytes = rank_arg_count(rank, "bytes")};
-    uint64_t rounds = rank_arg_count(rank, "rounds");
-    int status = wl_fi_open(&r.fi, rank, FI_MSG, 2 * r.messages + 16);
+    struct reopen r = {.least = rank_arg_count(rank, "messages"),
+                       .bytes = rank_arg_count(rank, "bytes"),
+                       .spread = rank_arg_count(rank, "spread"),
+                       .late = rank_arg_ps(rank, "late")};
+    uint64_t rounds = rank_arg_count(rank, "rounds"), most = r.least * r.spread;
+    int status = wl_fi_open(&r.fi, rank, FI_MSG, 2 * most + 16);
 
     r.peer = wl_fi_partner(&r.fi);
-    r.in = wl_fi_buffer(r.messages * r.bytes);
-    r.out = wl_fi_buffer(r.messages * r.bytes);
+    r.in = wl_fi_buffer(most * r.bytes);
+    r.out = wl_fi_buffer(most * r.bytes);
     if (status == 0 && (r.peer == UINT32_MAX || r.in == NULL || r.out == NULL))
         status = rank_fail(rank, "needs an even number of ranks, and memory");
     for (; r.round < rounds && status == 0; r.round++)

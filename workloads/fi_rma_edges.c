@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What libfabric promises about reads and writes besides moving bytes, between pairs of ranks: the
- * ends and the permissions of memory regions, regions that are closed, words that follow the bytes
- * of a write, fences, and errors in counters.
+ * ends and the permissions of memory regions, descriptors, regions that are closed, words that
+ * follow the bytes of a write, fences, and errors in counters.
  */
 #include "support/fi.h"
 
@@ -135,6 +135,51 @@ static int run_memory(struct test *test)
     fi_close(&writable->fid);
     fi_close(&readable->fid);
     return status;
+}
+
+/*
+ * A local descriptor that ends one byte before the bytes: it does not serve them, so the provider
+ * must find another registration. The region ends with its page, so that rounding hides nothing.
+ */
+static int run_descriptor(struct test *test)
+{
+    uint64_t key[2] = {(uintptr_t)test->in, 0};
+    struct fid_mr *target = NULL, *local = NULL;
+    const uint64_t *all = NULL;
+    unsigned i;
+    int status =
+        fi_mr_reg(test->fi.domain, test->in, LONG, FI_REMOTE_WRITE, 0, 0, 0, &target, NULL);
+
+    if (status == 0)
+        status = fi_mr_reg(test->fi.domain, test->out, 4 * PAGE, FI_WRITE, 0, 0, 0, &local, NULL);
+    if (status != 0)
+        return wl_fi_failed(&test->fi, "registering memory", status);
+    memset(test->in, 0, LONG);
+    wl_pattern_fill(test->out, 8 * PAGE, seed(test, true, 7));
+    key[1] = fi_mr_key(target);
+    all = wl_fi_exchange(&test->fi, key, sizeof(key));
+    for (i = 0; i < 2 && status == 0 && all != NULL; i++) {
+        uint8_t *from = test->out + i; /* 1: one byte beyond */
+
+        status = wl_fi_post(&test->fi, fi_write(test->fi.ep, from, 4 * PAGE, fi_mr_desc(local),
+                                                test->to, all[2 * test->peer] + i * 8 * PAGE,
+                                                all[2 * test->peer + 1], from));
+        if (status == 0)
+            status = next(test, from, "a write with a descriptor");
+        if (status == 0 && test->event.error != 0)
+            status = fail(test, "a write with a descriptor");
+    }
+    if (meet(test) != 0)
+        status = -1;
+    if (status == 0) {
+        wl_pattern_fill(test->out, 8 * PAGE, seed(test, false, 7));
+        if (memcmp(test->in, test->out, 4 * PAGE) != 0 ||
+            memcmp(test->in + 8 * PAGE, test->out + 1, 4 * PAGE) != 0)
+            status = fail(test, "a write with a descriptor is wrong");
+    }
+    fi_close(&local->fid);
+    fi_close(&target->fid);
+    return all != NULL ? status : -1;
 }
 
 struct word_write {
@@ -281,7 +326,8 @@ static void close_all(struct test *test)
 
 static int run(struct rank *rank)
 {
-    static int (*const tests[])(struct test *) = {run_memory, run_write_words, run_fence};
+    static int (*const tests[])(struct test *) = {run_memory, run_descriptor, run_write_words,
+                                                  run_fence};
     uint64_t rounds = rank_arg_count(rank, "rounds"), round;
     struct test test = {.peer = UINT32_MAX};
     int status = open_all(&test, rank);

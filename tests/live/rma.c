@@ -2,6 +2,7 @@
 /* Transactions between processes: all kinds and sizes, their events, flags and errors. */
 #include "live_test.h"
 
+#include <sched.h>
 #include <unistd.h>
 #include <sys/mman.h>
 #include "aries/misc/exceptions.h"
@@ -425,6 +426,43 @@ static void errors(void)
     lt_end(&lt);
 }
 
+/* A fenced GET of long data, which the initiator copies itself, waits for a short PUT, which the
+ * peer executes: the peer makes no call before both are posted. */
+static void fences(void)
+{
+    const uint64_t bytes = 1u << 20, half = BYTES / 2;
+    gni_post_descriptor_t put, get, *done;
+    gni_cq_entry_t entry;
+    struct lt lt;
+    uint64_t round;
+
+    lt_start(&lt, BYTES);
+    for (round = 1; round <= 20; round++) {
+        lt_barrier();
+        if (lt_rank == 0) {
+            fill(lt.memory, 64, round);
+            memset(lt.memory + half, 0, bytes);
+            put = describe(&lt, 1, GNI_POST_FMA_PUT, 0, bytes - 64, 64);
+            OK(GNI_PostFma(lt.eps[1], &put));
+            get = describe(&lt, 1, GNI_POST_RDMA_GET, half, 0, bytes);
+            get.rdma_mode = GNI_RDMAMODE_FENCE;
+            OK(GNI_PostRdma(lt.eps[1], &get));
+            __atomic_store_n(&lt_shared->note[0][0], round, __ATOMIC_RELEASE);
+            OK(lt_completed(&lt, &done));
+            CHECK(done == &put);
+            OK(lt_completed(&lt, &done));
+            CHECK(done == &get && holds(lt.memory + half + bytes - 64, 64, round));
+            __atomic_store_n(&lt_shared->note[0][1], round, __ATOMIC_RELEASE);
+        } else {
+            while (__atomic_load_n(&lt_shared->note[0][0], __ATOMIC_ACQUIRE) != round)
+                sched_yield();
+            while (__atomic_load_n(&lt_shared->note[0][1], __ATOMIC_ACQUIRE) != round)
+                CHECK(GNI_CqGetEvent(lt.rx, &entry) == GNI_RC_NOT_DONE);
+        }
+    }
+    lt_end(&lt);
+}
+
 static double measure(struct lt *lt, uint64_t bytes, bool rdma, bool get, uint32_t rounds)
 {
     gni_post_type_t type = rdma  ? get ? GNI_POST_RDMA_GET : GNI_POST_RDMA_PUT
@@ -478,6 +516,7 @@ int main(int count, char **arguments)
            lt_run("live_rma_bursts", 2, 2, bursts) |
            lt_run("live_rma_dual_events", 2, 2, dual_events) |
            lt_run("live_rma_counting", 4, 4, counting) | lt_run("live_rma_flags", 2, 2, flags) |
+           lt_run("live_rma_fences", 2, 2, fences) |
            lt_run("live_rma_cqwrites_and_chains", 2, 2, cqwrites_and_chains) |
            lt_run("live_rma_errors", 2, 2, errors);
 }

@@ -143,6 +143,30 @@ static void pmi2_68_nothing_started(void **state)
     driver_free(driver);
 }
 
+/* What did not start does not count against the limit; what started does. */
+static void pmi2_68_pmi2_88_failed_spawns_do_not_count(void **state)
+{
+    struct driver *driver = driver_new(&(struct driver_options){.nodes = 1, .limits.spawned = 3});
+    struct peer *peer = client2(driver, driver_job(driver, 1), 0, 0);
+    int i;
+
+    for (i = 0; i < 4; i++) {
+        driver_frame(peer, "cmd=spawn;ncmds=1;preputcount=0;subcmd=nix;maxprocs=2;argc=0;");
+        pmi2_server_spawn_done(driver->servers[0], driver->last_spawn, NULL, (int[]){2, 2}, "nix");
+        driver_run(driver);
+        expect_frame(peer, "cmd=spawn-response;rc=1;errmsg=nix;nerrs=2;err0=2;err1=2;"
+                           "errcodes=2,2;");
+    }
+    driver_frame(peer, "cmd=spawn;ncmds=1;preputcount=0;subcmd=p;maxprocs=3;argc=0;");
+    pmi2_server_spawn_done(driver->servers[0], driver->last_spawn, "4.2", NULL, NULL);
+    driver_run(driver);
+    expect_frame(peer, "cmd=spawn-response;rc=0;jobid=4.2;nerrs=0;");
+    driver_frame(peer, "cmd=spawn;ncmds=1;preputcount=0;subcmd=p;maxprocs=1;argc=0;");
+    driver_run(driver);
+    expect_frame(peer, "cmd=spawn-response;rc=13;errmsg=too_many_processes;nerrs=0;");
+    driver_free(driver);
+}
+
 static void pmi2_69_others_go_on(void **state)
 {
     struct driver *driver = one_node();
@@ -321,6 +345,7 @@ int main(void)
         cmocka_unit_test(pmi2_66_arguments),
         cmocka_unit_test(pmi2_67_unknown_info),
         cmocka_unit_test(pmi2_68_nothing_started),
+        cmocka_unit_test(pmi2_68_pmi2_88_failed_spawns_do_not_count),
         cmocka_unit_test(pmi2_69_others_go_on),
         cmocka_unit_test(pmi2_71_forms),
         cmocka_unit_test(pmi2_72_pmi2_74_connect),

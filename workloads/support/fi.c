@@ -78,7 +78,7 @@ int wl_fi_endpoint(struct wl_fi *fi, struct fid_cq *cq, struct fid_ep **ep)
     return 0;
 }
 
-int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries)
+int wl_fi_open_alone(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries)
 {
     struct fi_info *hints = fi_allocinfo();
     int status = -1;
@@ -91,8 +91,13 @@ int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entrie
     hints->tx_attr->size = hints->rx_attr->size = entries;
     status = wl_fi_open_hints(fi, rank, hints, 2 * entries);
     fi_freeinfo(hints);
-    if (status == 0)
-        status = wl_fi_endpoint(fi, fi->cq, &fi->ep);
+    return status == 0 ? wl_fi_endpoint(fi, fi->cq, &fi->ep) : -1;
+}
+
+int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries)
+{
+    int status = wl_fi_open_alone(fi, rank, caps, entries);
+
     return status == 0 ? wl_fi_exchange_names(fi) : -1;
 }
 

@@ -70,6 +70,8 @@ struct wl_fi {
 
 /* caps: FI_MSG ...; entries: of the queue, bounds the operations in flight. */
 int wl_fi_open(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries);
+/* The same for one rank, which exchanges no names. */
+int wl_fi_open_alone(struct wl_fi *fi, struct rank *rank, uint64_t caps, size_t entries);
 /* The same with the caller's hints for fi_getinfo(); creates no endpoint. */
 int wl_fi_open_hints(struct wl_fi *fi, struct rank *rank, struct fi_info *hints, size_t entries);
 /* Creates and enables an endpoint of the domain, bound to a queue and the address vector. */

@@ -32,7 +32,7 @@ struct rma {
     struct slot {
         uint64_t number;
         struct slot *next; /* free */
-    } * slots, *free;
+    } * slots, *free, *free_last; /* the slot that is free for the longest time comes first */
 };
 
 static size_t place(const struct rma *r, const struct slot *slot)
@@ -90,44 +90,65 @@ static int check(struct rma *r, const struct slot *slot)
     return 0;
 }
 
-/* Only the counter reports the completion of an injected write. */
+static void give_back(struct rma *r, struct slot *slot)
+{
+    slot->next = NULL;
+    if (r->free == NULL)
+        r->free = slot;
+    else
+        r->free_last->next = slot;
+    r->free_last = slot;
+}
+
+/* The slots are used in turn, so that the target knows which ones were written. */
+static struct slot *take(struct rma *r)
+{
+    struct slot *slot = r->free;
+
+    assert(slot != NULL);
+    r->free = slot->next;
+    return slot;
+}
+
+/* Only the counter reports the completion of injected writes. All of them are awaited. */
 static int wait_injected(struct rma *r)
 {
+    uint64_t i;
+
     while (fi_cntr_read(r->written) < r->posted)
         if (fi_cntr_readerr(r->written) != 0 || wl_fi_timed_out(&r->fi))
             return 1;
     r->done = r->posted;
     r->fi.progress_count++;
+    r->free = NULL;
+    for (i = 0; i < r->window; i++)
+        give_back(r, &r->slots[(r->posted + i) % r->window]);
     return 0;
 }
 
-/* 1: the peer is gone. */
-static int wait_one(struct rma *r, struct slot **slot)
+/* Waits for an operation at least and gives its slot back. 1: the peer is gone. */
+static int wait_one(struct rma *r)
 {
     struct wl_fi_event event;
 
-    if (r->call == INJECT) {
-        *slot = r->free;
+    if (r->call == INJECT)
         return wait_injected(r);
-    }
     if (!wl_fi_wait(&r->fi, &event) || event.error != 0)
         return 1;
-    *slot = event.entry.op_context;
-    return check(r, *slot);
+    give_back(r, event.entry.op_context);
+    return check(r, event.entry.op_context);
 }
 
 static int one_after_the_other(struct rma *r)
 {
-    struct slot *slot = r->slots;
     uint64_t began;
     int status = 0;
 
-    r->free = slot;
     while (r->posted < r->iterations && status == 0) {
         began = rank_now();
-        status = post(r, slot) != 0;
+        status = post(r, take(r)) != 0;
         if (status == 0)
-            status = wait_one(r, &slot);
+            status = wait_one(r);
         if (status == 0)
             rank_record_latency(r->fi.rank, "latency", rank_now() - began);
         rank_progress(r->fi.rank);
@@ -138,32 +159,17 @@ static int one_after_the_other(struct rma *r)
 /* The first operation connects; it runs alone and is not measured. */
 static int windows(struct rma *r)
 {
-    uint64_t began, i;
-    struct slot *slot = r->slots;
-    int status;
+    uint64_t began;
+    int status = post(r, take(r)) != 0;
 
-    for (i = 0; i < r->window; i++) {
-        r->slots[i].next = r->free;
-        r->free = &r->slots[i];
-    }
-    status = post(r, slot) != 0;
     if (status == 0)
-        status = wait_one(r, &slot);
+        status = wait_one(r);
     began = rank_now();
     while (r->done < r->iterations && status == 0) {
-        while (r->posted < r->iterations && r->free != NULL && status == 0) {
-            slot = r->free;
-            assert(slot != NULL);
-            r->free = slot->next;
-            status = post(r, slot) != 0;
-        }
+        while (r->posted < r->iterations && r->free != NULL && status == 0)
+            status = post(r, take(r)) != 0;
         if (status == 0)
-            status = wait_one(r, &slot);
-        if (status == 0) {
-            assert(slot != NULL);
-            slot->next = r->free;
-            r->free = slot;
-        }
+            status = wait_one(r);
         rank_progress(r->fi.rank);
     }
     if (status == 0)
@@ -215,6 +221,10 @@ static int check_memory(struct rma *r)
 
 static int run_pair(struct rma *r)
 {
+    uint64_t i;
+
+    for (i = 0; i < r->window; i++)
+        give_back(r, &r->slots[i]);
     if (wl_fi_leads(&r->fi))
         return r->window == 1 ? one_after_the_other(r) : windows(r);
     return r->call == WRITEDATA ? take_words(r) : 0;

@@ -2,8 +2,9 @@
 /*
  * The ledger of a simulation: each message that is handed in must arrive, or be dropped or fail for
  * a reason. Sender and receiver are different nodes, and a header has no room for a number. So the
- * header itself, without the NIDs, finds the record of a message; of several messages with equal
- * headers it is the oldest one with the same content.
+ * header itself finds the record of a message; of several messages with equal headers it is the
+ * oldest one with the same content. The NIDs count less than the rest: a message that is sent again
+ * may have others.
  */
 #include "core/internal.h"
 
@@ -25,6 +26,7 @@ struct lnet_record {
     uint64_t flow; /* of the trace */
     struct lnet_node *hop; /* the node that sends it, first or as a router */
     lnet_nid_t next_hop;
+    lnet_nid_t source, destination; /* of its header when it was last sent */
     bool sent; /* the sender is done with it */
     bool forwarded; /* by a router at least */
     bool settled, arrived;
@@ -157,25 +159,36 @@ void lnet_record_open(struct lnet_msg *msg)
     msg->record = record;
 }
 
+/* How well a record of the same key fits a message; digest: of its content, NULL if unknown. */
+static int fitness(const struct lnet_record *record, const struct lnet_hdr *header,
+                   const uint64_t *digest)
+{
+    if (record->arrived || (record->settled && !record->again))
+        return 0; /* a second copy, or one that comes late */
+    return 1 + (record->source == header->src_nid && record->destination == header->dest_nid) +
+           2 * (digest == NULL || record->digest == *digest);
+}
+
+#define FITNESS_MAX 4
+
 static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *digest)
 {
     uint64_t key = key_of(header);
-    struct lnet_record *record, *oldest = NULL, *late = NULL;
+    struct lnet_record *record, *best = NULL;
+    int fits, best_fits = -1;
 
     list_for_each_entry (record, &buckets[key & (BUCKETS - 1)], on_bucket) {
         if (record->key != key)
             continue;
-        if (record->arrived || (record->settled && !record->again)) {
-            if (late == NULL)
-                late = record;
-            continue;
+        fits = fitness(record, header, digest);
+        if (fits > best_fits) {
+            best = record;
+            best_fits = fits;
         }
-        if (digest == NULL || record->digest == *digest)
-            return record;
-        if (oldest == NULL)
-            oldest = record;
+        if (fits == FITNESS_MAX)
+            break;
     }
-    return oldest != NULL ? oldest : late;
+    return best;
 }
 
 void lnet_record_hop(struct lnet_msg *msg)
@@ -192,6 +205,8 @@ void lnet_record_hop(struct lnet_msg *msg)
     msg->flow = record->flow;
     record->hop = msg->node;
     record->next_hop = msg->next_hop;
+    record->source = msg->header.src_nid;
+    record->destination = msg->header.dest_nid;
     record->forwarded = record->forwarded || msg->routing;
     record->again = record->again || msg->retries > 0;
 }

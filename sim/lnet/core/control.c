@@ -230,7 +230,7 @@ static int ping(lnet_nid_t nid, lnet_pid_t pid, int timeout_ms, struct lnet_proc
     } answer;
     struct lnet_process_id target = {nid, pid == LNET_PID_ANY ? LNET_PID_LUSTRE : pid};
     struct lnet_md md = {.start = &answer, .threshold = 2, .options = LNET_MD_TRUNCATE};
-    struct lnet_handle_md handle;
+    struct lnet_handle_md handle = {0};
     struct lnet_event event;
     uint32_t bytes = 0, nis, i;
     int rc, which, polled, replied = 0;

@@ -16,6 +16,8 @@ NODES_PER_ROUTER = 4
 # Each job has little work, so that many different scenarios run in a short time.
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
+LNET_CLIENTS = ("lnet_", "m0_")  # how the names of workloads begin that need LNet
+
 # Scenarios that may run for ever end at these limits, with exit code 3 and an explanation. A lost packet costs its sender
 # seconds of virtual time.
 LIMITS = {"virtual_time": "2000s", "no_progress": "60s", "no_progress_events": 5000000}
@@ -86,13 +88,14 @@ def nodes_of(fabric):
 
 @st.composite
 def lnet_jobs(draw, name, fabric):
-    """A job of LNet's workloads: one rank for each node that it uses, because the ranks of a node share their portals."""
-    workload = draw(st.sampled_from([one for one in workloads() if one["name"].startswith("lnet_")]))
+    """A job of a workload that uses LNet: one rank for each node, because the ranks of a node share their portals."""
+    workload = draw(st.sampled_from([one for one in workloads() if one["name"].startswith(LNET_CLIENTS)]))
     ranks_min = workload["ranks_min"]
     count = draw(st.integers(ranks_min, max(ranks_min, min(nodes_of(fabric), RANKS_MAX))))
     arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]
                  if one["type"] in ("count", "size") or draw(st.booleans())}
-    arguments["servers"] = min(arguments["servers"], count - ranks_min + 1)
+    if "servers" in arguments:
+        arguments["servers"] = min(arguments["servers"], count - ranks_min + 1)
     for limited in {"distribute", "span"} & arguments.keys():  # by the size of the smaller group; rank 0 is in none
         arguments[limited] = min(arguments[limited], arguments["servers"], count - 1 - arguments["servers"])
     return {"name": name, "workload": workload["name"], "placement": {"policy": "linear", "count": count}, "args": arguments}
@@ -125,11 +128,11 @@ def lnet_rules(draw):
 def jobs(draw, name, fabric):
     nodes = nodes_of(fabric)
     aries = fabric["topology"] == "dragonfly"
-    # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. Those of LNet: see lnet_jobs.
+    # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. For LNet's clients see lnet_jobs.
     # Others are written for the machine of their scenario, or need an even number of ranks.
     special = ("pmi_names", "pmi_spawn", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
-                                     and one["name"] not in special and not one["name"].startswith("lnet_")
+                                     and one["name"] not in special and not one["name"].startswith(LNET_CLIENTS)
                                      and not one["name"].endswith("_edges")]))
     per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))
     ranks_min = max(workload.get("ranks_min", 1), 1)

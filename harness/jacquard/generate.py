@@ -96,6 +96,8 @@ def lnet_jobs(draw, name, fabric):
                  if one["type"] in ("count", "size") or draw(st.booleans())}
     if "servers" in arguments:
         arguments["servers"] = min(arguments["servers"], count - ranks_min + 1)
+    if "buffers" in arguments:  # a server with fewer buffers than clients loses messages
+        arguments["buffers"] = max(arguments["buffers"], 2 * count)
     for limited in {"distribute", "span"} & arguments.keys():  # by the size of the smaller group; rank 0 is in none
         arguments[limited] = min(arguments[limited], arguments["servers"], count - 1 - arguments["servers"])
     return {"name": name, "workload": workload["name"], "placement": {"policy": "linear", "count": count}, "args": arguments}
@@ -136,7 +138,8 @@ def jobs(draw, name, fabric):
                                      and not one["name"].endswith("_edges")]))
     per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))
     ranks_min = max(workload.get("ranks_min", 1), 1)
-    count_min = min(nodes, -(-ranks_min // per_node))
+    nodes_min = 2 if workload["name"] == "msgq_rate" else 1
+    count_min = min(nodes, max(nodes_min, -(-ranks_min // per_node)))
     count = draw(st.integers(count_min, max(count_min, min(nodes, RANKS_MAX // per_node))))
     job = {"name": name, "workload": workload["name"], "ranks_per_node": per_node,
            "placement": {"policy": draw(st.sampled_from(["linear", "random", "per-group"])), "count": count}}

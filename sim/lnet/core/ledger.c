@@ -31,6 +31,7 @@ struct lnet_record {
     bool forwarded; /* by a router at least */
     bool settled, arrived;
     bool again; /* was sent again: it may arrive twice */
+    bool guessed; /* was dropped, or another one with an equal header was */
     struct sim_ledger_entry entry;
 };
 
@@ -130,7 +131,7 @@ static void settle(struct lnet_record *record, enum sim_ledger_outcome outcome)
 /* A record that nobody needs any more goes. */
 static void finish(struct lnet_record *record)
 {
-    if (record->sent && record->settled && record->arrived && !record->again)
+    if (record->sent && record->settled && record->arrived && !record->again && !record->guessed)
         record_free(record);
 }
 
@@ -160,45 +161,79 @@ void lnet_record_open(struct lnet_msg *msg)
 }
 
 /* How well a record of the same key fits a message; digest: of its content, NULL if unknown. */
-static int fitness(const struct lnet_record *record, const struct lnet_hdr *header,
-                   const uint64_t *digest)
+enum fitness { LATE, OPEN, OPEN_SAME_NIDS, GUESSED, SAME_CONTENT, SAME };
+
+static enum fitness fitness(const struct lnet_record *record, const struct lnet_hdr *header,
+                            const uint64_t *digest)
 {
+    bool nids = record->source == header->src_nid && record->destination == header->dest_nid;
+    bool content = digest == NULL || record->digest == *digest;
+
+    if (record->guessed)
+        return nids && digest != NULL && content ? GUESSED : LATE;
     if (record->arrived || (record->settled && !record->again))
-        return 0; /* a second copy, or one that comes late */
-    return 1 + (record->source == header->src_nid && record->destination == header->dest_nid) +
-           2 * (digest == NULL || record->digest == *digest);
+        return LATE;
+    if (content)
+        return nids ? SAME : SAME_CONTENT;
+    return nids ? OPEN_SAME_NIDS : OPEN;
 }
 
-#define FITNESS_MAX 4
-
-static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *digest)
+/* The oldest one of those that fit best; others: how many more fit as well. */
+static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *digest,
+                                uint32_t *others)
 {
     uint64_t key = key_of(header);
     struct lnet_record *record, *best = NULL;
-    int fits, best_fits = -1;
+    enum fitness fits, best_fits = LATE;
 
+    *others = 0;
     list_for_each_entry (record, &buckets[key & (BUCKETS - 1)], on_bucket) {
         if (record->key != key)
             continue;
         fits = fitness(record, header, digest);
-        if (fits > best_fits) {
+        if (best == NULL || fits > best_fits) {
             best = record;
             best_fits = fits;
+            *others = 0;
+        } else if (fits == best_fits) {
+            (*others)++;
         }
-        if (fits == FITNESS_MAX)
+        if (fits == SAME && digest != NULL)
             break;
     }
     return best;
 }
 
+/* The record of a message that arrives. When the record of another message with an equal header
+ * was taken for it as that one was dropped, the two records exchange what they say of the content.
+ */
+static struct lnet_record *find_arrived(const struct lnet_hdr *header, const uint64_t *digest)
+{
+    uint32_t others;
+    struct lnet_record *record = find(header, digest, &others), *dropped;
+
+    if (record == NULL || !record->guessed)
+        return record;
+    dropped = record;
+    record = find(header, NULL, &others);
+    if (record->arrived)
+        return dropped;
+    dropped->digest = record->digest;
+    dropped->entry.digest = record->digest;
+    record->digest = *digest;
+    record->entry.digest = *digest;
+    return record;
+}
+
 void lnet_record_hop(struct lnet_msg *msg)
 {
     struct lnet_record *record = msg->record;
+    uint32_t others;
 
     if (buckets == NULL)
         return;
     if (record == NULL && msg->routing)
-        record = find(&msg->header, NULL);
+        record = find(&msg->header, NULL, &others);
     if (record == NULL)
         return;
 
@@ -223,7 +258,7 @@ void lnet_record_arrived(struct lnet_node *node, struct lnet_msg *msg, int statu
 
     if (whole)
         digest = digest_of(&msg->md->fragments, msg->offset, msg->wanted);
-    record = find(header, whole ? &digest : NULL);
+    record = find_arrived(header, whole ? &digest : NULL);
     if (record == NULL) {
         sim_ledger_violation(&books[header->type],
                              "node %s received a message of %u bytes that no node sent", node->name,
@@ -260,16 +295,18 @@ static void count_drop(const char *why)
 void lnet_record_dropped(struct lnet_node *node, const struct lnet_hdr *header, const char *why)
 {
     struct lnet_record *record;
+    uint32_t others;
 
     (void)node;
     if (buckets == NULL)
         return;
     count_drop(why);
-    record = find(header, NULL);
+    record = find(header, NULL, &others);
     if (record == NULL || record->arrived)
         return;
 
     record->arrived = true;
+    record->guessed = others > 0;
     settle(record, SIM_LEDGER_ERROR);
     finish(record);
 }

@@ -149,6 +149,8 @@ def jobs(draw, name, fabric):
                  if one["type"] in ("count", "size") or draw(st.booleans())}
     for limited in {"root", "servers"} & arguments.keys():  # by the number of ranks
         arguments[limited] = min(arguments[limited], count * per_node - 1)
+    if workload["name"] == "traffic":  # each rank measures a window of messages at least
+        arguments["messages"] = max(arguments["messages"], 2 * arguments["window"])
     if arguments:
         job["args"] = arguments
     if draw(st.booleans()):

@@ -17,10 +17,32 @@ static void router_name(const struct net *net, uint32_t router, char *buffer, si
         snprintf(buffer, size, "switch %u", router);
 }
 
-void net_set_describe(struct net *net, void (*describe)(const struct net_transfer *transfer,
-                                                        struct sim_fault_hit *hit))
+void net_set_describe(struct net *net, void (*fire)(struct sim_event *event),
+                      net_describe_fn *describe)
 {
-    net->describe = describe;
+    uint32_t i = 0;
+
+    assert(describe != NULL);
+    while (net->descriptions[i].describe != NULL && net->descriptions[i].fire != fire) {
+        i++;
+        assert(i < NET_PROTOCOLS);
+    }
+    net->descriptions[i].fire = fire;
+    net->descriptions[i].describe = describe;
+}
+
+net_describe_fn *net_description(const struct net *net, const struct net_transfer *transfer)
+{
+    net_describe_fn *other = NULL;
+    uint32_t i;
+
+    for (i = 0; i < NET_PROTOCOLS; i++) {
+        if (net->descriptions[i].fire == NULL)
+            other = other != NULL ? other : net->descriptions[i].describe;
+        else if (net->descriptions[i].fire == transfer->event.fire)
+            return net->descriptions[i].describe;
+    }
+    return other;
 }
 
 void net_fault_place(struct net *net, const struct net_transfer *transfer, char *buffer,

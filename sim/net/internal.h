@@ -176,7 +176,10 @@ struct net {
     struct net_counters counters;
     uint64_t seed;
     struct sim_fault_point *packet_point;
-    void (*describe)(const struct net_transfer *transfer, struct sim_fault_hit *hit);
+    struct {
+        void (*fire)(struct sim_event *event); /* NULL: of all other transfers */
+        net_describe_fn *describe; /* NULL: this place is free */
+    } descriptions[NET_PROTOCOLS];
     uint32_t first_router; /* in the trace */
     struct net_packets *packets; /* F2 */
     struct net_lcb *lcb; /* per directed link; NULL as long as no link has errors: see lcb.c */
@@ -312,6 +315,8 @@ struct sim_fault_point *net_shared_packet_point(void);
 /* Tracks of the trace: NET_TRACK_LINK has node = router, index = port. 1 to 6 are the NIC's. */
 enum { NET_TRACK_LINK = SIM_TRACK_LINK };
 void net_tracks_register(void);
+/* The function that describes the transfer in the record of a fault, or NULL. */
+net_describe_fn *net_description(const struct net *net, const struct net_transfer *transfer);
 /* Asks the fault point about one transfer or packet, marks the transfer and returns the delay. */
 sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer);
 

@@ -36,9 +36,10 @@ struct faulted {
 static void describe(const void *what, struct sim_fault_hit *hit)
 {
     const struct faulted *faulted = what;
+    net_describe_fn *content = net_description(faulted->net, faulted->transfer);
 
-    if (faulted->net->describe != NULL)
-        faulted->net->describe(faulted->transfer, hit);
+    if (content != NULL)
+        content(faulted->transfer, hit);
     if (hit->place[0] == '\0')
         net_fault_place(faulted->net, faulted->transfer, hit->place, sizeof hit->place);
 }

@@ -317,7 +317,7 @@ void aries_hw_fabric_init(struct aries_fabric *fabric)
     aries_list_init(&fabric->sim->source_copies);
     aries_list_init(&fabric->sim->chains);
     aries_list_init(&fabric->sim->kernel_messages);
-    net_set_describe(fabric->net, aries_sim_describe_transfer);
+    net_set_describe(fabric->net, NULL, aries_sim_describe_transfer);
     limit_chunks(&fabric->timing, net_fidelity(fabric->net));
     for (node = 0; node < fabric->nodes; node++) {
         struct aries_sim_nic *nic = &fabric->sim->nics[node];

@@ -112,7 +112,7 @@ struct lnet_stream_host *lnet_stream_host_open(struct lnet_node *node,
         host->next = all_hosts;
         all_hosts = host;
         g_hash_table_add(hosts, host);
-        net_set_describe(interface->net, lnet_stream_sim_describe);
+        net_set_describe(interface->net, lnet_stream_sim_arrived, lnet_stream_sim_describe);
     }
     host->open++;
     host->down = false;

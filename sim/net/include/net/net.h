@@ -219,13 +219,17 @@ double net_path_rate(const struct net *net, uint32_t source, uint32_t target, en
 /* The fault point of a network ("net.packet", unless its configuration has another one) drops,
  * delays, duplicates or poisons transfers. The kind of its subject is enum net_class. */
 
+typedef void net_describe_fn(const struct net_transfer *transfer, struct sim_fault_hit *hit);
+
 /*
- * Sets the function that describes the content of a transfer in the record of a fault. It is called
- * when the fault is injected. The device on the network provides it; NULL: only the nodes are
- * known.
+ * Sets the function that describes the content of a transfer in the record of a fault, for the
+ * transfers whose event fires `fire` (NULL: for those that have no description of their own). It is
+ * called when the fault is injected. Each protocol on the network provides its own, NET_PROTOCOLS
+ * at most; of other transfers only the nodes are known.
  */
-void net_set_describe(struct net *net, void (*describe)(const struct net_transfer *transfer,
-                                                        struct sim_fault_hit *hit));
+#define NET_PROTOCOLS 4
+void net_set_describe(struct net *net, void (*fire)(struct sim_event *event),
+                      net_describe_fn *describe);
 /*
  * Writes where a fault hits a transfer: "link g0-c0s1→g0-c0s4", the first link of the fixed minimal
  * path, or "router g0-c0s1" if it takes no link. A fault rule concerns a transfer and not a link;

@@ -36,7 +36,7 @@ static uint64_t seed_of(const struct restart *r, bool ours, uint64_t number)
  * Sends a message and receives one; neither is in flight afterwards. 0, or the error of the one
  * that failed first; -1: the run failed.
  */
-static int swap(struct restart *r, uint64_t number)
+static int exchange(struct restart *r, uint64_t number)
 {
     bool sent = false, received = false;
     struct wl_fi_event event;
@@ -76,7 +76,7 @@ static int run_before(struct restart *r)
 
     r->bytes = bytes < SHORT ? bytes : SHORT;
     do
-        status = swap(r, number++);
+        status = exchange(r, number++);
     while (status == 0 && number < MOST);
     r->bytes = bytes;
     if (status == 0)
@@ -120,7 +120,7 @@ static int run_after(struct restart *r, uint64_t messages)
 
     for (number = 0; number < messages && status == 0; number++) {
         rank_compute(r->pause);
-        status = swap(r, 1000000 + number);
+        status = exchange(r, 1000000 + number);
     }
     if (status > 0)
         return rank_fail(r->fi.rank, "message %llu after the restart: %s",

@@ -34,7 +34,7 @@ def run(tmp_path, text):
     return jacquard.run(path)
 
 
-def test_a_dropped_message_is_told_from_others_with_an_equal_header(tmp_path):
+def test_a_dropped_message_is_not_confused_with_others_of_equal_header(tmp_path):
     result = run(tmp_path, SELFTEST)
     assert result.metrics["lnet.dropped.rule"]["value"] > 0
     assert result.ledger["balanced"], result.report()

@@ -149,6 +149,7 @@ int gnip_eager_issue(struct gnip_req *req)
         return rc;
     }
     vc->tx_credits_used += cost;
+    req->cost = cost;
     req->pending = 1;
     if (gnip_unlikely(gnip_vc_rings_eager(vc, req->answer)))
         gnip_vc_doorbell(vc);

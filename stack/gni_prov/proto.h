@@ -108,7 +108,8 @@ struct gnip_conn_short {
     uint32_t incarnation; /* of the peer that gets the answer */
     uint32_t source_cdm;
     uint32_t retry_ms; /* NAK_NO_RESOURCES */
-    uint32_t zero;
+    /* CONN_CLOSE: credits that the messages used which this side has taken, modulo 2^32 */
+    uint32_t taken;
 };
 _Static_assert(sizeof(struct gnip_conn_short) == 32 &&
                    sizeof(struct gnip_conn_short) <= sizeof(struct gnip_conn),

@@ -420,6 +420,19 @@ gnip_cold void gnip_req_drop(struct gnip_req *req, int error)
         gnip_req_error(req, error, error);
 }
 
+uint32_t gnip_req_unanswered(struct gnip_vc *vc)
+{
+    struct gnip_ep *ep = vc->ep;
+    uint32_t place = 0, credits = 0;
+    struct gnip_req *req;
+
+    gnip_assert_held(&ep->lock);
+    while ((req = gnip_req_each(ep, &place)) != NULL)
+        if (req->kind == GNIP_REQ_SEND && req->vc == vc && req->answer && !req->delivered)
+            credits += req->cost;
+    return credits;
+}
+
 void gnip_req_vc_lost(struct gnip_vc *vc, int error)
 {
     struct gnip_ep *ep = vc->ep;

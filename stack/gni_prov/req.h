@@ -71,7 +71,7 @@ struct gnip_req {
     /* third line */
     uint64_t bytes; /* of all buffers */
     uint32_t id; /* slot and generation, for the wire: 24 + 8 bits; never 0 */
-    uint32_t cost; /* in credits of the receive window */
+    uint32_t cost; /* SEND with an answer: credits of the receive window */
     uint8_t kind; /* enum gnip_req_kind */
     uint8_t buffer_count;
     uint8_t pending; /* GNI transactions in flight */
@@ -203,6 +203,8 @@ bool gnip_req_inject(struct gnip_req *req);
  * delivery), without entries if the EP closes. The VC itself ends what is queued or posted.
  */
 void gnip_req_vc_lost(struct gnip_vc *vc, int error);
+/* Credits that those requests used. */
+uint32_t gnip_req_unanswered(struct gnip_vc *vc);
 /* Iterates over all requests; *place is 0 at first. NULL: no more. */
 struct gnip_req *gnip_req_each(struct gnip_ep *ep, uint32_t *place);
 void gnip_req_pool_free(struct gnip_ep *ep); /* ends all requests that are left, without entries */

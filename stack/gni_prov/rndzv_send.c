@@ -151,6 +151,7 @@ int gnip_rndzv_issue(struct gnip_req *req)
         return rc;
     }
     vc->tx_credits_used += cost;
+    req->cost = cost;
     req->rendezvous = req->answer = true;
     req->pending = 1;
     port_spend(PORT_COST_RENDEZVOUS, 1);

@@ -421,6 +421,12 @@ static uint32_t receive(struct gnip_vc *vc)
     return done;
 }
 
+void gnip_vc_receive_all(struct gnip_vc *vc)
+{
+    __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
+    receive(vc);
+}
+
 /* ---- progress -------------------------------------------------------------------------------- */
 
 void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error)

@@ -8,12 +8,14 @@
  *   TERMINATED ◀───────── VC_CLOSE_ACK ───────  TERMINATED
  *
  * When both close, each takes the other's CLOSE as the answer. A connection that failed has no
- * mailbox for that: ERROR → TERMINATED, and a datagram informs the peer (CONN_CLOSE). If there is
- * no answer the mailbox stays unused.
+ * mailbox for that: ERROR → TERMINATED, and a datagram informs the peer (CONN_CLOSE). It says which
+ * messages were taken, so that the peer can report the others as lost. If there is no answer the
+ * mailbox stays unused.
  */
 #include <stdlib.h>
 
 #include "cm_nic.h"
+#include "cq.h"
 #include "ctx.h"
 #include "ep.h"
 #include "gnip.h"
@@ -161,6 +163,34 @@ void gnip_vc_close(struct gnip_vc *vc)
     }
 }
 
+/*
+ * Sends that have completed, and whose messages the peer will not take, are lost. No request is
+ * left that could report it, so the queue reports an error without an entry. Messages that still
+ * wait for an answer end with an error of their own.
+ */
+static void report_losses(struct gnip_vc *vc, uint32_t taken)
+{
+    uint32_t lost = vc->tx_credits_used - taken;
+    struct gnip_ep *ep = vc->ep;
+
+    if ((int32_t)(lost - gnip_req_unanswered(vc)) <= 0 || ep->closing)
+        return;
+    gnip_warn(FI_LOG_EP_DATA, "a peer has closed the connection without the last messages");
+    if (ep->send_cq != NULL)
+        gnip_cq_add_nameless(ep->send_cq, FI_ENOTCONN);
+}
+
+gnip_cold void gnip_vc_closed_by_peer(struct gnip_vc *vc, uint32_t taken)
+{
+    gnip_assert_held(&vc->ep->lock);
+    if (vc->state == GNIP_VC_CONNECTED)
+        gnip_vc_receive_all(vc);
+    if (vc->state == GNIP_VC_CONNECTED)
+        report_losses(vc, taken);
+    vc->peer_gone = true;
+    gnip_vc_terminate(vc, FI_ENOTCONN, false);
+}
+
 /* ---- the handshake --------------------------------------------------------------------------- */
 
 gnip_cold void gnip_vc_close_arrived(struct gnip_vc *vc)
@@ -286,6 +316,7 @@ static void send_close_datagram(struct gnip_vc *vc)
         .source_vc = vc->id,
         .incarnation = vc->incarnation,
         .source_cdm = vc->ep->name.cdm_id,
+        .taken = vc->rx_credits_used,
     };
 
     if (vc->peer_id != 0 && vc->ep->type != FI_EP_MSG)

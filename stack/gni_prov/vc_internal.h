@@ -54,6 +54,12 @@ void gnip_vc_accept_request(struct gnip_vc *vc, const struct gnip_conn *request)
 /* The peer is gone: what is queued ends with `error`. CONNECTING, CONNECTED → TERMINATING. */
 void gnip_vc_terminate(struct gnip_vc *vc, int error, bool keep_queue);
 
+/*
+ * CONN_CLOSE: the peer's connection has failed. It has taken messages of so many credits; if others
+ * were sent, an error is reported. ep->lock is held.
+ */
+void gnip_vc_closed_by_peer(struct gnip_vc *vc, uint32_t taken);
+
 /* Sends VC_CLOSE (with the reason) or its ACK. False: not possible now. */
 bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason reason);
 
@@ -61,7 +67,9 @@ bool gnip_vc_send_close(struct gnip_vc *vc, uint8_t kind, enum gnip_close_reason
 void gnip_vc_quiesce_requested(struct gnip_vc *vc); /* a VC_CLOSE for quiescing has arrived */
 void gnip_vc_quiesce_step(struct gnip_vc *vc); /* of a VC that is connected and quiescing */
 
-/* vc.c: deferred work that is not done any more. */
+/* vc.c */
+void gnip_vc_receive_all(struct gnip_vc *vc); /* takes all messages of the mailbox */
+/* Deferred work that is not done any more. */
 void gnip_vc_drop_work(struct gnip_vc *vc, struct gnip_req *req, int error);
 /* Reads the next message of the mailbox. False: there is none. */
 bool gnip_vc_next_message(struct gnip_vc *vc, bool release, void **message, uint8_t *tag);

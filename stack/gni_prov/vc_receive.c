@@ -123,6 +123,7 @@ static void accept(struct gnip_vc *vc, const struct gnip_conn *conn)
             gnip_vc_advance(vc);
             break;
         }
+        gnip_vc_receive_all(vc);
         gnip_vc_terminate(vc, FI_EIO, true);
         keep_request(vc, conn);
         break;
@@ -311,8 +312,7 @@ static void short_arrived(const struct from *from, const struct gnip_conn_short 
         if (message->type == GNIP_CONN_NAK && vc != NULL) {
             refused(vc, message);
         } else if (message->type == GNIP_CONN_CLOSE && vc != NULL) {
-            vc->peer_gone = true;
-            gnip_vc_terminate(vc, FI_ENOTCONN, false);
+            gnip_vc_closed_by_peer(vc, message->taken);
         } else if (message->type == GNIP_CONN_CLOSE_ACK && vc == NULL) {
             vc = gnip_vc_of_name(ep, from->device_addr, message->source_cdm);
             if (vc != NULL && vc->old_id == message->target_vc)

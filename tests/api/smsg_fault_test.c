@@ -103,6 +103,47 @@ static void ugni_117_retries_end(void **state)
     machine_run(&(struct machine){.main = exhausted_main, .prepare = lose_all, .argument = state});
 }
 
+/* Rank 1 releases half of what the mailbox holds, and no attempt to return the credits arrives. */
+static void return_lost_main(struct rank *rank)
+{
+    const uint32_t count = safe.credits / 2;
+    gni_cq_entry_t event;
+    struct link link;
+    gni_return_t rc;
+    void *message;
+    uint32_t i;
+
+    link_open(rank, &link, &safe);
+    assert_ok(GNI_SmsgSetMaxRetrans(link.domain.nic, 2));
+    machine_barrier(rank);
+    for (i = 0; rank->id == 0 && i < count; i++) {
+        send_message(&link, &i, sizeof(i), i);
+        sent(&link, i);
+    }
+    machine_barrier(rank);
+    if (rank->id == 1) {
+        drain(link.domain.target);
+        add_fault(SIM_FAULT_DROP, 0, 0, 1);
+        for (i = 0; i < count; i++) {
+            get_message(&link);
+            assert_ok(GNI_SmsgRelease(link.ep));
+        }
+        do {
+            GNI_CqGetEvent(link.domain.source, &event);
+            rc = GNI_CqGetEvent(link.domain.target, &event);
+        } while (rc == GNI_RC_NOT_DONE);
+        assert_rc(rc, GNI_RC_ERROR_RESOURCE);
+        assert_rc(GNI_SmsgGetNext(link.ep, &message), GNI_RC_INVALID_STATE);
+        assert_true(sim_local_time() > 8 * SIM_S); /* three attempts */
+    }
+    link_close(rank, &link);
+}
+
+static void ugni_117_lost_returns_of_credits_end_the_connection(void **state)
+{
+    machine_run(&(struct machine){.main = return_lost_main});
+}
+
 static void shuffle(struct machine *machine)
 {
     add_fault(SIM_FAULT_DELAY, 0, 0, 0.4);
@@ -317,6 +358,7 @@ int main(void)
         cmocka_unit_test(ugni_117_lost_requests_are_hidden),
         cmocka_unit_test(ugni_117_lost_responses_do_not_double),
         cmocka_unit_test(ugni_117_retries_end),
+        cmocka_unit_test(ugni_117_lost_returns_of_credits_end_the_connection),
         cmocka_unit_test(ugni_111_order_under_reordering),
         cmocka_unit_test(ugni_113_short_messages_touch_half_a_page),
         cmocka_unit_test(ugni_117_order_under_losses),

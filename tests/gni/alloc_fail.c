@@ -271,8 +271,8 @@ static int poll_all(struct party *p, uint64_t *words)
         EXPECT(error.err == FI_ENOMEM || error.err == FI_EIO || error.err == FI_ENOTCONN ||
                error.err == FI_ECANCELED);
         p->bad += (error.flags & FI_RECV) == 0;
-    } else {
-        EXPECT_IS(result, -FI_EAGAIN);
+    } else { /* ENOTCONN: the peer has closed without messages that have completed here */
+        EXPECT(result == -FI_EAGAIN || result == -FI_ENOTCONN);
     }
     return 0;
 }

@@ -30,6 +30,7 @@ struct wire {
     uint32_t mailbox_bytes;
     gni_mem_handle_t handle;
     uint32_t used, given; /* slots */
+    uint32_t taken; /* what CONN_CLOSE says */
 };
 
 #define GNI(call)                                                                               \
@@ -184,6 +185,7 @@ static inline int wire_send_header(struct wire *wire, const struct gnip_name *to
         .incarnation = theirs->incarnation,
         .source_cdm = wire->cdm_id,
         .retry_ms = 5,
+        .taken = wire->taken,
     };
     uint8_t whole[sizeof(struct gnip_conn)] = {0};
 

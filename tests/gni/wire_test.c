@@ -400,6 +400,64 @@ static void gni_145_states_of_ends(void **state)
     assert_int_equal(taken[GNIP_VC_TERMINATING][GNIP_VC_ERROR], before + 1);
 }
 
+/* The peer's connection fails when it has taken so many of two messages, which have completed. */
+static int closed_after(struct rank *rank, uint32_t taken_messages)
+{
+    uint64_t words[2] = {4, 5};
+    struct fi_cq_tagged_entry entry;
+    struct gnip_conn theirs;
+    struct scene s;
+    ssize_t result;
+
+    TRY(scene_open(&s, rank, &alone));
+    if (s.by_hand) {
+        TRY(wire_expect(&s.wire, GNIP_CONN_REQ, &theirs));
+        TRY(wire_connect(&s.wire, &s.names[1], &theirs));
+        TRY(wire_respond(&s.wire, &s.names[1], &theirs));
+        rank_barrier(rank);
+        s.wire.taken = taken_messages * gnip_eager_cost(sizeof(words[0]));
+        TRY(wire_send_header(&s.wire, &s.names[1], &theirs, GNIP_CONN_CLOSE, 0));
+        TRY(wire_expect(&s.wire, GNIP_CONN_CLOSE_ACK, &theirs));
+    } else {
+        TRY(post(&s, s.side.ep, &words[0]));
+        TRY(post(&s, s.side.ep, &words[1]));
+        TRY(done(&s, &words[0]));
+        TRY(done(&s, &words[1]));
+        rank_barrier(rank);
+        if (taken_messages < 2) {
+            while ((result = fi_cq_read(s.side.tx_cq, &entry, 1)) == -FI_EAGAIN)
+                ;
+            EXPECT_IS(result, -FI_ENOTCONN);
+        }
+        TRY(gni_silence(&s.side, s.side.tx_cq, 3000));
+        EXPECT_IS(counts(&s.side)->transitions[GNIP_VC_CONNECTED][GNIP_VC_TERMINATING], 1);
+    }
+    return scene_close(&s);
+}
+
+static int nothing_taken_body(struct rank *rank)
+{
+    return closed_after(rank, 0);
+}
+
+static int one_taken_body(struct rank *rank)
+{
+    return closed_after(rank, 1);
+}
+
+static int both_taken_body(struct rank *rank)
+{
+    return closed_after(rank, 2);
+}
+
+static void states_lost_messages_are_reported(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){.ranks = 2}, nothing_taken_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, one_taken_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, both_taken_body);
+}
+
 /* There is no such NIC. */
 static int no_nic_body(struct rank *rank)
 {
@@ -490,6 +548,7 @@ int main(void)
         cmocka_unit_test(states_waiting_requests),
         cmocka_unit_test(states_simultaneous),
         cmocka_unit_test(gni_145_states_of_ends),
+        cmocka_unit_test(states_lost_messages_are_reported),
         cmocka_unit_test(states_no_such_nic),
         cmocka_unit_test(states_all_were_taken),
     };

@@ -119,7 +119,7 @@ static bool connect(struct gni_ep *ep, const gni_smsg_attr_t *local, const gni_s
         return false;
     ep->connected = true;
     ep->retransmit = local->msg_type == GNI_SMSG_TYPE_MBOX_AUTO_RETRANSMIT;
-    ep->broken = ep->shown = false;
+    ep->broken = ep->credits_lost = ep->shown = false;
     ep->message_max = (uint16_t)aries_smsg_message_max(local->msg_maxsize);
     ep->message_slack = (uint8_t)(ep->message_max - local->msg_maxsize);
     ep->credits = local->mbox_maxcredit;

@@ -109,11 +109,31 @@ bool aries_smsg_can_send(const void *what)
 }
 
 /*
+ * No attempt to return credits has reached the peer, which may wait for them for ever. No event of
+ * this side names the connection, so its queue of arrivals reports lost events: programs look into
+ * all their mailboxes then, and find that this connection is broken.
+ */
+static sim_cold void give_up(struct gni_ep *ep)
+{
+    const struct aries_list *mrs = &ep->nic->mrs, *link;
+    uint64_t mailbox = (uintptr_t)ep->rx_ring;
+
+    ep->broken = ep->credits_lost = true;
+    for (link = mrs->next; link != mrs; link = link->next) {
+        const struct aries_mr *mr = sim_container_of(link, struct aries_mr, nic_link);
+
+        if (mr->cq != NULL && mr->address <= mailbox && mailbox - mr->address < mr->length) {
+            aries_cq_overrun(mr->cq);
+            return;
+        }
+    }
+}
+
+/*
  * Context of a return in flight: the endpoint and its epoch. When the return ends, the memory may
  * belong to another connection, which must ignore it. Endpoints lie at multiples of 64, so the low
  * bits of the context hold the epoch.
  */
-
 static void return_done(void *context, uint8_t status, uint8_t info, bool remote_overrun)
 {
     uint32_t epoch = (uintptr_t)context % ARIES_SMSG_EPOCHS;
@@ -128,7 +148,7 @@ static void return_done(void *context, uint8_t status, uint8_t info, bool remote
 
         /* The next call that polls this NIC repeats it. */
         if (!aries_status_recoverable(status) || ++ep->return_failures > nic->smsg_max_retrans)
-            ep->broken = true;
+            give_up(ep);
         else if (aries_list_empty(&ep->return_link))
             aries_list_add(&nic->smsg_returns, &ep->return_link);
         aries_process_notify(nic->process);

@@ -114,7 +114,7 @@ static bool message_or_work(const void *what)
     uint32_t offset;
 
     return aries_smsg_find_record(ep, ep->rx_at, ep->rx_received, &offset) != ARIES_SMSG_ABSENT ||
-           !aries_list_empty(&ep->nic->smsg_returns);
+           ep->credits_lost || !aries_list_empty(&ep->nic->smsg_returns);
 }
 
 /* Makes the next message current, whatever its tag. */
@@ -144,7 +144,8 @@ static gni_return_t find_next(struct gni_ep *ep)
         state = aries_smsg_find_record(ep, ep->rx_at, ep->rx_received, &offset);
     }
     if (state != ARIES_SMSG_PRESENT)
-        return state == ARIES_SMSG_ABSENT ? GNI_RC_NOT_DONE : GNI_RC_INVALID_STATE;
+        return state == ARIES_SMSG_ABSENT && !ep->credits_lost ? GNI_RC_NOT_DONE
+                                                               : GNI_RC_INVALID_STATE;
     /* It was not there at first: a spinning CPU sees it one poll later. */
     if (sim_charged_time() > asked)
         sim_spend(timing->poll);

@@ -38,6 +38,7 @@ struct gni_ep {
     bool connected : 1; /* by GNI_SmsgInit */
     bool retransmit : 1; /* MBOX_AUTO_RETRANSMIT */
     bool broken : 1; /* a message is lost and will not be sent again */
+    bool credits_lost : 1; /* the peer waits for credits that could not be returned */
     bool shown : 1; /* GNI_SmsgGetNext has returned the current message: it can be released */
     uint8_t message_slack; /* part of message_max that exceeds the msg_maxsize of GNI_SmsgInit */
     uint32_t wanted; /* number of ring bytes that a stalled send waits for */

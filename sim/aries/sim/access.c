@@ -27,7 +27,7 @@ struct place { /* an access in the chain of a block */
 };
 
 struct aries_access_span {
-    struct aries_list link; /* all accesses in flight; then the free ones */
+    struct aries_list link; /* in `all`, `landed` or `free` */
     struct aries_list wide; /* those to more than BLOCKS blocks */
     struct place places[BLOCKS];
     unsigned places_count;
@@ -43,7 +43,9 @@ struct aries_access_span {
 };
 
 struct aries_accesses {
-    struct aries_list all, wide, free;
+    struct aries_list all, wide;
+    struct aries_list landed; /* the target's bytes are done, the transaction has not ended */
+    struct aries_list free;
     struct aries_list chains[CHAINS];
     uint64_t serial;
 };
@@ -58,6 +60,7 @@ static struct aries_accesses *accesses_of(struct aries_fabric *fabric)
     accesses = fabric->sim->accesses = g_new0(struct aries_accesses, 1);
     aries_list_init(&accesses->all);
     aries_list_init(&accesses->wide);
+    aries_list_init(&accesses->landed);
     aries_list_init(&accesses->free);
     for (i = 0; i < CHAINS; i++)
         aries_list_init(&accesses->chains[i]);
@@ -251,7 +254,7 @@ void aries_access_remote_done(struct aries_txn *txn)
     if (access->places_count == 0)
         aries_list_remove(&access->wide);
     aries_list_remove(&access->link);
-    aries_list_init(&access->link);
+    aries_list_add(&aries_txn_fabric(txn)->sim->accesses->landed, &access->link);
     assert(access->mr->targeted > 0);
     access->mr->targeted--;
     use(access->mr, -1);
@@ -264,6 +267,7 @@ void aries_access_end(struct aries_txn *txn)
 
     aries_access_remote_done(txn);
     aries_access_local_done(txn);
+    aries_list_remove(&access->link);
     aries_list_add(&aries_txn_fabric(txn)->sim->accesses->free, &access->link);
     txn->access = NULL;
 }
@@ -283,6 +287,7 @@ void aries_accesses_free(struct aries_fabric *fabric)
     if (fabric->sim->accesses == NULL)
         return;
     free_list(&fabric->sim->accesses->all);
+    free_list(&fabric->sim->accesses->landed);
     free_list(&fabric->sim->accesses->free);
     g_free(fabric->sim->accesses);
     fabric->sim->accesses = NULL;

@@ -13,9 +13,25 @@ if(TARGET m0lnet_kernel)
     if(area STREQUAL networks)
       set(world networks)
     endif()
-    jacquard_test(m0_kernel_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/kernel.c
-              ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_${world}>
-      DEPENDS m0lnet_kernel jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+    foreach(flavour IN ITEMS kernel user batched)
+      set(source ${flavour})
+      if(flavour STREQUAL batched) # the user flavour with the submission ring
+        set(source user)
+      endif()
+      jacquard_test(m0_${flavour}_${area}
+        SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/hosts.c
+                ${CMAKE_SOURCE_DIR}/tests/m0/${source}.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_${world}>
+        DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+      if(flavour STREQUAL batched)
+        target_compile_definitions(m0_${flavour}_${area} PRIVATE RIG_BATCHED)
+      endif()
+    endforeach()
+  endforeach()
+  # What only the user flavour has: the driver, and crossings to it.
+  foreach(area IN ITEMS driver crossings)
+    jacquard_test(m0_user_${area}
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/hosts.c
+              ${CMAKE_SOURCE_DIR}/tests/m0/user.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_wire>
+      DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   endforeach()
 endif()

@@ -221,6 +221,11 @@ uint64_t port_now(void)
     return (sim_fiber_self() != NULL ? sim_local_time() : sim_now()) / SIM_NS;
 }
 
+uint64_t port_process(void) /* one on each node */
+{
+    return (uint64_t)port_test_node() + 1;
+}
+
 void **port_slot(enum port_slot slot)
 {
     return &slots[slot];

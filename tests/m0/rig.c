@@ -111,6 +111,7 @@ struct m0_net_domain *domain(unsigned node)
     if (domains[node].nd_xprt == NULL) {
         host(node);
         assert_int_equal(m0_net_domain_init(&domains[node], rig_xprt), 0);
+        rig_domain(&domains[node]);
     }
     return &domains[node];
 }

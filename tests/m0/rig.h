@@ -39,8 +39,11 @@ void rig_run(void (*test)(void), const struct world *world);
 
 /* How a host of the flavour under test is made; in the file of the flavour. */
 extern const struct m0_net_xprt *const rig_xprt;
+enum rig_flavour { RIG_KERNEL, RIG_USER, RIG_USER_BATCHED };
+extern const enum rig_flavour rig_flavour;
 void rig_flavour_begin(void);
 void rig_flavour_end(void);
+void rig_domain(struct m0_net_domain *dom); /* a domain was opened */
 
 extern uint32_t rig_net; /* LND type of the NIDs: SOCKLND at first; LOLND: all on node A */
 void host(unsigned node); /* the calls that follow come from there */

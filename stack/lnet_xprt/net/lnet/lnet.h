@@ -19,7 +19,11 @@ enum {
     M0_NET_LNET_TM_STAT_INTERVAL_SECS = 300,
 };
 
-/* The transport with the kernel's part in the same address space. */
+/*
+ * The transport in two flavours: of a process, which reaches the kernel's part through a driver,
+ * under both of its names; and with the kernel's part in the same address space.
+ */
+extern const struct m0_net_xprt m0_net_lnet_xprt, m0_lnet_xprt;
 extern const struct m0_net_xprt m0_net_lnet_kxprt;
 
 /* Compares the network parts of two addresses, the text before the first colon: 0 equal, else as
@@ -32,6 +36,8 @@ int m0_net_lnet_ifaces_get(struct m0_net_domain *dom, char ***addrs);
 void m0_net_lnet_ifaces_put(struct m0_net_domain *dom, char ***addrs);
 
 /* Makes the transport known to m0_net. 0. */
+int m0_net_lnet_init(void);
+void m0_net_lnet_fini(void);
 int m0_net_lnet_kinit(void);
 void m0_net_lnet_kfini(void);
 
@@ -41,6 +47,13 @@ void m0_net_lnet_tm_set_debug(struct m0_net_transfer_mc *tm, unsigned dbg);
 /* How often a TM that starts later looks for buffers whose time is over; 15 s at first. */
 void m0_net_lnet_dom_set_timeout_tick(struct m0_net_domain *dom, m0_time_t tick);
 
+/*
+ * Whether processes submit operations in batches; no machine was started in the domain. Then those
+ * of callbacks go to the kernel together, after the last callback, and
+ * m0_net_buffer_add may return 0 for an operation that fails later, with an event. Passive buffers
+ * do not wait.
+ */
+void m0_net_lnet_dom_set_batched(struct m0_net_domain *dom, bool batched);
 /* Where operations are submitted in batches: those between begin and end go together, at the end.
  * Pairs may nest. The TM is started, and its mutex is not held. */
 void m0_net_lnet_tm_batch_begin(struct m0_net_transfer_mc *tm);

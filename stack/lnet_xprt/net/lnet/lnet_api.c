@@ -64,6 +64,11 @@ void m0_net_lnet_dom_set_timeout_tick(struct m0_net_domain *dom, m0_time_t tick)
     domain_of(dom)->xd_timeout_tick = tick;
 }
 
+void m0_net_lnet_dom_set_batched(struct m0_net_domain *dom, bool batched)
+{
+    domain_of(dom)->xd_flavour->xf_dom_set_batched(domain_of(dom), batched);
+}
+
 void m0_net_lnet_tm_batch_begin(struct m0_net_transfer_mc *tm)
 {
     const struct nlx_xo_flavour *flavour;

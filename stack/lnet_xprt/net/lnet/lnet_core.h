@@ -2,7 +2,7 @@
 /*
  * The core interface of the LNet transport, below the xo layer. A flavour defines the calls of
  * the first part as statics of its compilation unit; the kernel's are in
- * linux_kernel/klnet_xcore.c. The second part, lnet_core.c and bev_cqueue.c, is the same
+ * linux_kernel/klnet_xcore.c, the user's in ulnet_core.c. The second part, lnet_core.c and bev_cqueue.c, is the same
  * text in both. Calls return 0 or a negative errno. "mutex": the caller holds ntm_mutex.
  */
 #ifndef JACQUARD_M0_LNET_CORE_H
@@ -37,6 +37,8 @@ static int nlx_core_init(void);
 static void nlx_core_fini(void);
 static int nlx_core_dom_init(struct m0_net_domain *dom, struct nlx_core_domain *cd);
 static void nlx_core_dom_fini(struct nlx_core_domain *cd);
+/* Before the first machine starts: whether operations of a batch go together. */
+static void nlx_core_dom_set_batched(struct nlx_core_domain *cd, bool batched);
 /* Cached limits. */
 static m0_bcount_t nlx_core_get_max_buffer_size(struct nlx_core_domain *cd);
 static m0_bcount_t nlx_core_get_max_buffer_segment_size(struct nlx_core_domain *cd);

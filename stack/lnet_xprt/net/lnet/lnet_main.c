@@ -118,6 +118,11 @@ static void xo_tm_set_debug(struct nlx_xo_transfer_mc *tp, unsigned dbg)
     nlx_core_tm_set_debug(&tp->xtm_core, dbg);
 }
 
+static void xo_dom_set_batched(struct nlx_xo_domain *dp, bool batched)
+{
+    nlx_core_dom_set_batched(&dp->xd_core, batched);
+}
+
 static void xo_batch(struct nlx_xo_transfer_mc *tp, bool begin)
 {
     struct nlx_core_domain *cd = &xo_dom(tp->xtm_tm->ntm_dom)->xd_core;
@@ -136,5 +141,6 @@ static const struct nlx_xo_flavour xo_flavour = {
     .xf_ifaces_put = xo_ifaces_put,
     .xf_dom_set_debug = xo_dom_set_debug,
     .xf_tm_set_debug = xo_tm_set_debug,
+    .xf_dom_set_batched = xo_dom_set_batched,
     .xf_batch = xo_batch,
 };

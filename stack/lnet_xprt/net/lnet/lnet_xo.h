@@ -64,6 +64,7 @@ struct nlx_xo_flavour {
     void (*xf_ifaces_put)(struct nlx_xo_domain *dp, char ***addrs);
     void (*xf_dom_set_debug)(struct nlx_xo_domain *dp, unsigned dbg);
     void (*xf_tm_set_debug)(struct nlx_xo_transfer_mc *tp, unsigned dbg);
+    void (*xf_dom_set_batched)(struct nlx_xo_domain *dp, bool batched);
     void (*xf_batch)(struct nlx_xo_transfer_mc *tp, bool begin);
 };
 

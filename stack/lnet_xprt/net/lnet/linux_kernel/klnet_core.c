@@ -71,7 +71,8 @@ static int dom_init(struct nlx_kcore_domain *kd, struct nlx_core_domain *cd)
     m0_mutex_init(&kd->kd_drv_mutex);
     INIT_LIST_HEAD(&kd->kd_drv_tms);
     INIT_LIST_HEAD(&kd->kd_drv_bufs);
-    kd->kd_drv_ops = &nlx_kcore_def_ops;
+    if (kd->kd_drv_ops == NULL)
+        kd->kd_drv_ops = &nlx_kcore_def_ops;
     m0_mutex_lock(&host->kh_mutex);
     host->kh_domains++;
     if (!host->kh_running) {
@@ -245,6 +246,15 @@ bool nlx_kcore_tm_idle(struct nlx_kcore_transfer_mc *ktm)
     idle = ktm->ktm_buffers == 0;
     spin_unlock(&ktm->ktm_bevq_lock);
     return idle;
+}
+
+void nlx_kcore_tm_drain(struct nlx_kcore_transfer_mc *ktm)
+{
+    while (!nlx_kcore_tm_idle(ktm)) {
+        __atomic_store_n(&ktm->ktm_waiting, 1, __ATOMIC_SEQ_CST);
+        if (!nlx_kcore_tm_idle(ktm))
+            port_semaphore_wait(&ktm->ktm_wait, UINT64_MAX);
+    }
 }
 
 bool nlx_kcore_buffer_busy(struct nlx_kcore_buffer *kb)

@@ -65,8 +65,8 @@ struct nlx_kcore_domain {
     struct list_head kd_drv_tms, kd_drv_bufs; /* the driver's, by *_drv_linkage */
     /* How the kernel sees a page of a location. NULL: page_address(). Never fail; called in any
      * context. */
-    void *(*kd_map)(struct page *page);
-    void (*kd_unmap)(struct page *page);
+    void *(*kd_map)(const struct nlx_kcore_domain *kd, struct page *page);
+    void (*kd_unmap)(const struct nlx_kcore_domain *kd, struct page *page);
 };
 
 struct nlx_kcore_buffer_event {
@@ -189,6 +189,7 @@ void nlx_kcore_event_refused(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore
 void nlx_kcore_event_wake(struct nlx_kcore_transfer_mc *ktm);
 /* No operation is left that could still produce an event. */
 bool nlx_kcore_tm_idle(struct nlx_kcore_transfer_mc *ktm);
+void nlx_kcore_tm_drain(struct nlx_kcore_transfer_mc *ktm); /* waits until it is idle */
 bool nlx_kcore_buffer_busy(struct nlx_kcore_buffer *kb);
 
 /* Like the core calls of these names. The list is one block: strings, each with its NUL, and one

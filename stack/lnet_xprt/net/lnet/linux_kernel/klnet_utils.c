@@ -63,7 +63,7 @@ bool nlx_kcore_kmem_loc_eq(const struct nlx_core_kmem_loc *a, const struct nlx_c
 
 void *nlx_kcore_map(const struct nlx_kcore_domain *kd, const struct nlx_core_kmem_loc *loc)
 {
-    char *page = kd->kd_map != NULL ? kd->kd_map(loc->kl_page) : page_address(loc->kl_page);
+    char *page = kd->kd_map != NULL ? kd->kd_map(kd, loc->kl_page) : page_address(loc->kl_page);
 
     return page + loc->kl_offset;
 }
@@ -71,7 +71,7 @@ void *nlx_kcore_map(const struct nlx_kcore_domain *kd, const struct nlx_core_kme
 void nlx_kcore_unmap(const struct nlx_kcore_domain *kd, const struct nlx_core_kmem_loc *loc)
 {
     if (kd->kd_unmap != NULL)
-        kd->kd_unmap(loc->kl_page);
+        kd->kd_unmap(kd, loc->kl_page);
 }
 
 /* ---- calls of LNet --------------------------------------------------------------------------- */

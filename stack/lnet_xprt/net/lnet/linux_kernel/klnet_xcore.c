@@ -90,6 +90,13 @@ static void nlx_core_dom_fini(struct nlx_core_domain *cd)
     m0_free(kd);
 }
 
+/* Nothing is saved: there is no crossing. */
+static void nlx_core_dom_set_batched(struct nlx_core_domain *cd, bool batched)
+{
+    (void)cd;
+    (void)batched;
+}
+
 static m0_bcount_t nlx_core_get_max_buffer_size(struct nlx_core_domain *cd)
 {
     return kx_domain(cd)->kd_host->kh_limits.kl_max_buffer_size;

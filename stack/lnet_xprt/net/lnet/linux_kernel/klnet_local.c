@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device "sim:": user processes and their kernel are in one address space, as in a simulation.
+ * A crossing is a call of the driver of the calling thread's host. A page is where it is; it stays
+ * until the test or the simulation frees it.
+ */
+#include "net/lnet/linux_kernel/klnet_local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "net/lnet/ulnet_core.h"
+
+static struct nlx_dd *(*find_driver)(void);
+static void (*spend_time)(uint64_t nanoseconds);
+
+/* Whether memory is at all these addresses. */
+static int check(uint64_t address, size_t bytes)
+{
+    uint64_t page = address & PAGE_MASK, end = address + bytes;
+    unsigned char resident;
+
+    if (end < address)
+        return -EFAULT;
+    for (; page < end; page += PAGE_SIZE)
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): only asked for */
+        if (mincore((void *)(uintptr_t)page, PAGE_SIZE, &resident) != 0)
+            return -EFAULT;
+    return 0;
+}
+
+static int copy_in(const struct nlx_dd_proc *proc, void *to, uint64_t from, size_t bytes)
+{
+    int rc = check(from, bytes);
+
+    (void)proc;
+    if (rc == 0)
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the process */
+        memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return rc;
+}
+
+static int copy_out(const struct nlx_dd_proc *proc, uint64_t to, const void *from, size_t bytes)
+{
+    int rc = check(to, bytes);
+
+    (void)proc;
+    if (rc == 0)
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the process */
+        memcpy((void *)(uintptr_t)to, from, bytes);
+    return rc;
+}
+
+static int pin(const struct nlx_dd_proc *proc, uint64_t address, struct page **page)
+{
+    int rc = check(address, 1);
+
+    (void)proc;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the process */
+    *page = rc == 0 ? virt_to_page((const void *)(uintptr_t)address) : NULL;
+    return rc;
+}
+
+static void nothing(struct page *page)
+{
+    (void)page;
+}
+
+static void *map(struct page *page)
+{
+    return page_address(page);
+}
+
+static void spend(uint64_t nanoseconds)
+{
+    if (spend_time != NULL)
+        spend_time(nanoseconds);
+}
+
+void nlx_dd_local_proc(struct nlx_dd_proc *proc)
+{
+    *proc = (struct nlx_dd_proc){
+        .dp_id = port_process(),
+        .dp_copy_in = copy_in,
+        .dp_copy_out = copy_out,
+        .dp_pin = pin,
+        .dp_unpin = nothing,
+        .dp_map = map,
+        .dp_unmap = nothing,
+        .dp_spend = spend,
+    };
+}
+
+static int local_open(const char *name, void **handle)
+{
+    struct nlx_dd *dd = find_driver != NULL ? find_driver() : NULL;
+    struct nlx_dd_file *file;
+    struct nlx_dd_proc proc;
+    int rc;
+
+    (void)name;
+    if (dd == NULL)
+        return -ENOENT;
+    nlx_dd_local_proc(&proc);
+    rc = nlx_dd_open(dd, &proc, O_RDWR | O_CLOEXEC, &file);
+    if (rc == 0)
+        *handle = file;
+    return rc;
+}
+
+static void local_close(void *handle)
+{
+    nlx_dd_close(handle);
+}
+
+static long local_ioctl(void *handle, unsigned cmd, void *arg)
+{
+    return nlx_dd_ioctl(handle, cmd, arg);
+}
+
+static struct nlx_ucore_device device = {
+    .ud_prefix = "sim:", .ud_open = local_open, .ud_close = local_close, .ud_ioctl = local_ioctl};
+
+void nlx_dd_local_set(struct nlx_dd *(*find)(void), void (*spend_of)(uint64_t nanoseconds))
+{
+    find_driver = find;
+    spend_time = spend_of;
+    nlx_ucore_device_add(&device);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device "sim:" of the user flavour, for processes in the same address space as the driver. */
+#ifndef JACQUARD_M0_KLNET_LOCAL_H
+#define JACQUARD_M0_KLNET_LOCAL_H
+
+#include "net/lnet/linux_kernel/klnet_drv.h"
+
+/*
+ * From now on a domain opened by the name "sim:" belongs to the driver that `find` returns (NULL:
+ * none, -ENOENT). `spend`: the calling thread uses time; NULL: it does not.
+ */
+void nlx_dd_local_set(struct nlx_dd *(*find)(void), void (*spend)(uint64_t nanoseconds));
+/* The calling process. */
+void nlx_dd_local_proc(struct nlx_dd_proc *proc);
+
+#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functional ping of all queues of m0_net over LNet, with the transport's part in the kernel:
- * rank 0 is the server, the others are clients. One rank per node.
+ * The functional ping of all queues of m0_net over LNet: rank 0 is the server, the others are
+ * clients. Ranks of the user flavour share their node's kernel; of the kernel flavour there is one
+ * on a node.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,18 @@
 #include <m0/ping.h>
 #include "run/workload.h"
 
-enum { PORTAL = 39, SERVER_TMID = 12, ADDRESS = 80 };
+enum { PORTAL = 39, ADDRESS = 80 };
 
 static const struct workload_arg args[] = {
     {"loops", ARG_COUNT, "1", "1", "1000000", NULL, "of each client"},
     {"bytes", ARG_BYTES, "32KiB", "1", "1MiB", NULL, "of a bulk transfer"},
     {"buffers", ARG_COUNT, "20", "2", "1000", NULL, "of the server for messages"},
+    {"tmid", ARG_COUNT, "12", "0", "2047", NULL, "of the server's address"},
+    {"flavour", ARG_CHOICE, "kernel", NULL, NULL, "kernel|user|batched",
+     "where the transport is: in the kernel, or in the process, which submits operations one by one "
+     "or in batches"},
+    {"leave", ARG_BOOL, "false", NULL, NULL, NULL,
+     "end with open machines, as a killed process does: the kernel releases what is left"},
     {NULL},
 };
 
@@ -34,6 +41,8 @@ static void record(struct rank *rank, struct m0_ping *ping)
         failures += table[i][M0_PING_FAILURES];
     }
     rank_count(rank, "failures", failures);
+    if (rank_id(rank) == 0)
+        rank_count(rank, "crossings", m0_net_lnet_crossings());
     rank_count(rank, "errors", m0_ping_errors(ping));
 }
 
@@ -67,7 +76,8 @@ static int ping_main(struct rank *rank, const struct m0_net_xprt *xprt, const ch
     rank_barrier(rank);
     if (ping != NULL) {
         record(rank, ping);
-        m0_ping_stop(ping);
+        if (!rank_arg_bool(rank, "leave"))
+            m0_ping_stop(ping);
     }
     free(all);
     return rc;
@@ -75,7 +85,9 @@ static int ping_main(struct rank *rank, const struct m0_net_xprt *xprt, const ch
 
 static int run(struct rank *rank)
 {
-    const struct m0_net_xprt *xprt = m0_net_lnet_kernel_begin();
+    const char *flavour = rank_arg_choice(rank, "flavour");
+    const struct m0_net_xprt *xprt = m0_net_lnet_begin(
+        strcmp(flavour, "kernel") == 0 ? M0_LNET_KERNEL_FLAVOUR : M0_LNET_USER_FLAVOUR);
     struct m0_ping_options options;
     char mine[ADDRESS];
     int rc;
@@ -87,14 +99,17 @@ static int run(struct rank *rank)
     options.bulk_size = (uint32_t)rank_arg_count(rank, "bytes");
     options.buffers = (uint32_t)rank_arg_count(rank, "buffers");
     options.segments = (options.bulk_size + options.segment_size - 1) / options.segment_size;
-    rc = m0_net_lnet_kernel_address(mine, sizeof(mine), PORTAL,
-                                    rank_id(rank) == 0 ? SERVER_TMID : -1);
+    if (strcmp(flavour, "batched") == 0)
+        options.prepare = m0_net_lnet_submit_in_batches;
+    rc = m0_net_lnet_address(xprt, mine, sizeof(mine), PORTAL,
+                             rank_id(rank) == 0 ? (int)rank_arg_count(rank, "tmid") : -1);
     if (rc != 0)
         rc = rank_fail(rank, "LNet has no network on node %u: %s", (unsigned)rank_node(rank),
                        strerror(-rc));
     else
         rc = ping_main(rank, xprt, mine, &options);
-    m0_net_lnet_kernel_end();
+    if (!rank_arg_bool(rank, "leave"))
+        m0_net_lnet_end();
     return rc;
 }
 
@@ -102,7 +117,7 @@ static const struct workload workload = {
     .name = "m0_ping",
     .meaning = "m0_net over LNet: ping of all queues between a server, rank 0, and clients",
     .metrics = "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
-               "active_received, active_sent, failures, errors (count)",
+               "active_received, active_sent, failures, errors, crossings: of rank 0's node (count)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -136,6 +136,20 @@ void **port_slot(enum port_slot slot)
     return &slots[slot];
 }
 
+void **port_host_slot(enum port_host_slot slot)
+{
+    static void *slots[PORT_HOST_SLOTS];
+
+    assert(slot >= 0 && slot < PORT_HOST_SLOTS);
+    return &slots[slot];
+}
+
+/* A kernel that is part of the process goes with it. */
+void port_at_release(void (*release)(uint64_t process))
+{
+    (void)release;
+}
+
 /* Calls of ordinary processes are not followed. */
 uintptr_t port_call_begin(const char *name)
 {

@@ -452,6 +452,86 @@ M0_TEST(m0_139_entries_without_sense)
     process_close(&p, A);
 }
 
+static uint32_t draw(uint32_t below)
+{
+    noise = noise * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((noise >> 32) % below);
+}
+
+/* A parameter: what it should be, or something else. */
+static uint64_t word_for(const struct process *p, uint64_t right)
+{
+    switch (draw(8)) {
+    case 0:
+        return 0;
+    case 1:
+        return noise;
+    case 2:
+        return (uintptr_t)p->memory + draw(8192);
+    case 3:
+        return (uintptr_t)p->slots + draw(4096);
+    case 4:
+        return (uintptr_t)p->cb->cb_kpvt;
+    default:
+        return right;
+    }
+}
+
+/* Any verb with any parameters; those that would wait for ever have a time that is over. */
+static void random_verb(struct process *p, unsigned node)
+{
+    uint64_t block[40];
+    unsigned nr = 0x20 + draw(0x30), i;
+    long rc;
+
+    if (draw(4) != 0) {
+        step(p, node, draw(8));
+        return;
+    }
+    for (i = 0; i < 40; i++)
+        block[i] = word_for(p, (uintptr_t)slot_of(p, i % SLOTS));
+    block[0] = word_for(p, (uintptr_t)p->ctm->ctm_kpvt);
+    block[1] = word_for(p, (uintptr_t)p->cb->cb_kpvt);
+    if (nr == _IOC_NR(M0_LNET_BUF_EVENT_WAIT) || nr == _IOC_NR(M0_LNET_SQ_SUBMIT_AND_WAIT))
+        block[1] = 1;
+    if (nr == _IOC_NR(M0_LNET_NIDSTRS_GET))
+        block[1] = (uintptr_t)p->memory; /* it is written to */
+    rc = nlx_dd_ioctl(p->file, _IOC(draw(4), 'c', nr, 8 * (1 + draw(34))), block);
+    assert_true(rc <= 64);
+}
+
+M0_TEST(m0_138_random_verbs)
+{
+    struct machine *b = machine_up(B, 2);
+    struct m0_net_buffer *out = buffer(B, 4096);
+    unsigned round, i;
+
+    noise = 1;
+    for (round = 0; round < 3000; round++) {
+        struct process p = process_new(A, 7);
+
+        for (i = draw(40); i > 0; i--)
+            random_verb(&p, A);
+        if (round % 4 == 0) {
+            scribble(p.ctm, sizeof(*p.ctm));
+            scribble(p.slots, 4096);
+        }
+        if (round % 8 == 1) {
+            forget_completions();
+            assert_int_equal(send_to(b, out, 100, address(A, 9)), 0);
+            wait_completions(1);
+        }
+        host(A);
+        if (round % 2 == 0)
+            nlx_dd_close(p.file);
+        else
+            nlx_dd_kill(drivers[A], 7);
+        driver_is_unused(A);
+        process_free_memory(&p);
+    }
+    hosts[A].kh_internal_errors = 0;
+}
+
 /* ---- counts and bounds ----------------------------------------------------------------------- */
 
 M0_TEST(m0_140_busy_objects)
@@ -555,8 +635,8 @@ M0_TEST(m0_151_m0_155_close_frees_everything)
     struct m0_net_buffer *out = buffer(B, 4096);
     unsigned i;
 
-    for (i = 0; i < 3; i++) { /* the same address again at once */
-        struct process p = process_up(A, 7);
+    for (i = 0; i < 3; i++) { /* another process has the same address at once */
+        struct process p = process_up(A, 7 + i);
 
         forget_completions();
         assert_int_equal(send_to(b, out, 100, address(A, 9)), 0);
@@ -620,6 +700,7 @@ int main(void)
         cmocka_unit_test(m0_138_scribbled_objects),
         cmocka_unit_test(m0_139_corrupt_ring_indices),
         cmocka_unit_test(m0_139_entries_without_sense),
+        cmocka_unit_test(m0_138_random_verbs),
         cmocka_unit_test(m0_140_busy_objects),
         cmocka_unit_test(m0_141_pins_and_maps),
         cmocka_unit_test(m0_149_bounds),

@@ -140,7 +140,7 @@ static void expect_refused(int rc, int status, struct machine *machine, struct m
     assert_int_equal(machine->tm.ntm_state, M0_NET_TM_STARTED);
 }
 
-M0_TEST(m0_38_m0_39_attach_fails)
+M0_TEST(m0_38_m0_39_m0_146_attach_fails)
 {
     struct machine *a = machine_up(A, 1), *b = machine_up(A, 2);
     struct m0_net_buffer *nb = buffer(A, 4096);
@@ -496,7 +496,7 @@ int main(void)
         cmocka_unit_test(m0_35_an_unregistered_buffer),
         cmocka_unit_test(m0_35_another_domain),
         cmocka_unit_test(m0_35_not_started),
-        cmocka_unit_test(m0_38_m0_39_attach_fails),
+        cmocka_unit_test(m0_38_m0_39_m0_146_attach_fails),
         cmocka_unit_test(m0_38_m0_39_put_and_get_fail),
         cmocka_unit_test(m0_38_no_event_slots),
         cmocka_unit_test(m0_72_errors_of_the_driver),

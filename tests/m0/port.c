@@ -221,6 +221,22 @@ uint64_t port_now(void)
     return (sim_fiber_self() != NULL ? sim_local_time() : sim_now()) / SIM_NS;
 }
 
+void port_spend(enum port_cost cost, uint64_t amount)
+{
+    (void)cost, (void)amount;
+}
+
+void **port_host_slot(enum port_host_slot slot)
+{
+    (void)slot;
+    return NULL; /* the rig has the hosts */
+}
+
+void port_at_release(void (*release)(uint64_t process))
+{
+    (void)release;
+}
+
 uint64_t port_process(void) /* one on each node */
 {
     return (uint64_t)port_test_node() + 1;

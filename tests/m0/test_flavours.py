@@ -2,12 +2,15 @@
 """What the parts of m0_net's LNet transport need of others: only the core in the kernel may name LNet."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 LIBRARIES = Path(os.environ.get("JACQUARD_BUILD", "build")) / "lib"
+ROOT = Path(__file__).resolve().parents[2]
+STACK = ROOT / "stack/lnet_xprt"
 LNET = {
     "LNetEQAlloc", "LNetEQFree", "LNetGet", "LNetGetId", "LNetMDAttach", "LNetMDBind", "LNetMDUnlink", "LNetMEAttach",
     "LNetMEUnlink", "LNetNIFini", "LNetNIInit", "LNetPut", "libcfs_nid2str_r", "libcfs_str2nid",
@@ -26,7 +29,18 @@ def test_the_kernel_needs_the_kernels_lnet_only():
     assert {name for name in names if name.startswith(FOREIGN)} == LNET
 
 
-@pytest.mark.parametrize("library", ["m0lib", "m0net", "m0ping"])
+@pytest.mark.parametrize("library", ["m0lib", "m0net", "m0ping", "m0lnet", "m0lnet_user"])
 def test_the_other_parts_have_no_lnet(library):
     names = undefined(library)
     assert names and not {name for name in names if name.startswith(FOREIGN)}
+
+
+def test_m0_142_no_header_of_lnet_in_the_user_flavour():
+    """All headers that its sources read, also indirectly."""
+    sources = [STACK / "net/lnet" / name for name in ("lnet_main.c", "ulnet_device.c", "lnet_api.c")]
+    done = subprocess.run(["gcc", "-std=gnu11", "-M", "-I", STACK, "-I", ROOT / "stack/port/include", *sources],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    read = {word for word in done.stdout.replace("\\\n", " ").split() if word.endswith((".h", ".c"))}
+    assert str(STACK / "net/lnet/lnet_ioctl.h") in read and str(STACK / "net/lnet/ulnet_core.c") in read
+    assert not [path for path in read if re.search(r"/(lnet/(api|lib-types|nidstr)|libcfs/|lustre)|linux_kernel|sim/", path)]

@@ -27,7 +27,7 @@ void rig_flavour_begin(void)
     hosts_begin();
     for (i = 0; i < WORLD_NODES; i++)
         assert_non_null(drivers[i] = nlx_dd_new(&hosts[i], NULL));
-    nlx_dd_local_set(find, NULL);
+    nlx_dd_local_set(find);
     nlx_ucore_dev_name = "sim:";
 }
 

@@ -83,8 +83,11 @@ static void records_lost(struct lnet_node *node)
     struct lnet_ni *ni;
     uint32_t i;
 
-    for (i = 1; (ni = lnet_ni_by_index(node->instance, i)) != NULL; i++)
+    for (i = 1; (ni = lnet_ni_by_index(node->instance, i)) != NULL; i++) {
         lnet_records_lost(NULL, ni->nid);
+        if (node->silent)
+            lnet_record_dead(ni->nid);
+    }
     if (node->silent)
         lnet_records_lost(node, LNET_NID_ANY);
 }

@@ -40,6 +40,8 @@ static LIST_HEAD(all); /* records */
 static LIST_HEAD(unused);
 static struct sim_ledger_book books[4]; /* by type of message */
 static struct sim_ledger_book md_book, connection_book;
+static lnet_nid_t *dead; /* NIDs of nodes that have crashed */
+static uint32_t dead_count;
 
 static struct lnet_record *record_new(void)
 {
@@ -93,6 +95,9 @@ void lnet_ledger_close(void)
     }
     free(buckets);
     buckets = NULL;
+    free(dead);
+    dead = NULL;
+    dead_count = 0;
 }
 
 static uint64_t key_of(const struct lnet_hdr *header)
@@ -311,6 +316,16 @@ void lnet_record_dropped(struct lnet_node *node, const struct lnet_hdr *header, 
     finish(record);
 }
 
+static bool is_dead(lnet_nid_t nid)
+{
+    uint32_t i;
+
+    for (i = 0; i < dead_count; i++)
+        if (dead[i] == nid)
+            return true;
+    return false;
+}
+
 void lnet_record_sent(struct lnet_msg *msg, int status)
 {
     struct lnet_record *record = msg->record;
@@ -321,6 +336,8 @@ void lnet_record_sent(struct lnet_msg *msg, int status)
         settle(record, SIM_LEDGER_ERROR);
     else if (record->arrived)
         settle(record, SIM_LEDGER_OK);
+    else if (is_dead(record->next_hop)) /* the driver has handed it to the network */
+        settle(record, SIM_LEDGER_ABANDONED);
     finish(record);
 }
 
@@ -355,6 +372,19 @@ static void lose(const struct lnet_node *from, lnet_nid_t next_hop, bool sent_on
 void lnet_records_lost(const struct lnet_node *from, lnet_nid_t next_hop)
 {
     lose(from, next_hop, false);
+}
+
+void lnet_record_dead(lnet_nid_t nid)
+{
+    lnet_nid_t *more;
+
+    if (buckets == NULL)
+        return;
+    more = realloc(dead, (dead_count + 1) * sizeof(*dead));
+    if (more == NULL)
+        abort();
+    dead = more;
+    dead[dead_count++] = nid;
 }
 
 void lnet_ledger_md(uint32_t opened, uint32_t closed)

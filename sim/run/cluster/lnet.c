@@ -352,6 +352,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
 
 void cluster_lnet_crash_node(struct cluster *cluster, uint32_t node)
 {
+    cluster->nodes[node].down = true;
     if (cluster->lnet != NULL && cluster->lnet->nodes[node] != NULL)
         lnet_node_crash(cluster->lnet->nodes[node]);
 }

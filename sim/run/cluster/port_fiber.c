@@ -151,15 +151,43 @@ bool port_mutex_trylock(struct port_mutex *mutex)
     return true;
 }
 
+/* Of the process's threads and `oldest`, the one that has waited longest. */
+static struct port_thread *older(const struct port_process *process,
+                                 const struct port_mutex *mutex, struct port_thread *oldest)
+{
+    struct port_thread *thread;
+
+    for (thread = process->threads; thread != NULL; thread = thread->next)
+        if (thread->wants == mutex && (oldest == NULL || thread->turn < oldest->turn))
+            oldest = thread;
+    return oldest;
+}
+
+/* A mutex of the host's kernel, which all processes on the host use. */
+static struct port_thread *oldest_on_host(const struct rank *rank, const struct port_mutex *mutex)
+{
+    const struct cluster *cluster = rank->job->cluster;
+    struct port_thread *oldest = NULL;
+    size_t i, k;
+
+    for (i = 0; i < cluster->job_count; i++)
+        for (k = 0; k < cluster->jobs[i].rank_count; k++) {
+            const struct rank *other = &cluster->jobs[i].ranks[k];
+
+            if (other->node == rank->node && other->port != NULL)
+                oldest = older(other->port, mutex, oldest);
+        }
+    return oldest;
+}
+
 /* It goes to who has waited longest: who gives it back and takes it again at once would always be
  * the first. */
 static void pass_on(struct port_process *self, struct port_mutex *mutex)
 {
-    struct port_thread *thread, *oldest = NULL;
+    struct port_thread *oldest = older(self, mutex, NULL);
 
-    for (thread = self->threads; thread != NULL; thread = thread->next)
-        if (thread->wants == mutex && (oldest == NULL || thread->turn < oldest->turn))
-            oldest = thread;
+    if (oldest == NULL && native(mutex)->wanted > 0)
+        oldest = oldest_on_host(self->rank, mutex);
     native(mutex)->locked = oldest != NULL;
     if (oldest == NULL)
         return;
@@ -349,6 +377,36 @@ void port_panic(const char *text)
 void **port_slot(enum port_slot slot)
 {
     return &port_self()->slots[slot];
+}
+
+_Static_assert((int)CLUSTER_KERNEL_SLOTS == (int)PORT_HOST_SLOTS, "a slot for each");
+
+void **port_host_slot(enum port_host_slot slot)
+{
+    const struct rank *rank = port_self()->rank;
+
+    return &rank->job->cluster->nodes[rank->node].kernel[slot];
+}
+
+void port_at_release(void (*release)(uint64_t process))
+{
+    port_self()->at_release = release;
+}
+
+bool port_process_releases(const struct rank *rank)
+{
+    return rank->port != NULL && rank->port->at_release != NULL &&
+           !rank->job->cluster->nodes[rank->node].down;
+}
+
+void port_process_release(struct rank *rank)
+{
+    void (*release)(uint64_t process) = rank->port->at_release;
+
+    rank->port->at_release = NULL;
+    rank->released = true;
+    release(port_process());
+    sim_settle();
 }
 
 /* ---- API calls ---------------------------------------------------------------------------------

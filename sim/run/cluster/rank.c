@@ -72,6 +72,8 @@ static void rank_body(void *arg)
     rank->exit_code = rank->app->workload->main(rank) & 0xff;
     sim_settle();
     rank_threads_kill(rank);
+    if (port_process_releases(rank))
+        port_process_release(rank);
     rank->state = RANK_ENDED;
     check_left(rank);
     if (rank->process != NULL)
@@ -91,16 +93,11 @@ void rank_start(struct rank *rank, sim_time_t at)
         rank_bind(rank, rank->fiber);
 }
 
-/* Runs as an event of its own, because the process must live until the code that killed it has
- * returned. */
-static void reap(struct sim_event *event)
+/* Nothing of the process runs any more, and the kernel has released what it had. */
+static void bury(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
-    g_assert(rank->state == RANK_ENDED || rank->state == RANK_KILLED);
-    rank_threads_kill(rank);
-    if (rank->fiber != NULL)
-        sim_fiber_kill(rank->fiber);
     if (rank->operations != NULL)
         rank->operations->end(rank);
     leave_gather(rank);
@@ -108,6 +105,36 @@ static void reap(struct sim_event *event)
         aries_process_exit(rank->process);
     rank->process = NULL;
     rank_left(rank);
+}
+
+static void release_body(void *arg)
+{
+    struct rank *rank = arg;
+
+    port_process_release(rank);
+    rank->reap.fire = bury;
+    sim_event_schedule(&rank->reap, sim_now());
+}
+
+/* Runs as an event of its own, because the process must live until the code that killed it has
+ * returned. */
+static void reap(struct sim_event *event)
+{
+    struct rank *rank = sim_container_of(event, struct rank, reap);
+    struct sim_fiber *kernel = NULL;
+
+    g_assert(rank->state == RANK_ENDED || rank->state == RANK_KILLED);
+    rank_threads_kill(rank);
+    if (rank->fiber != NULL)
+        sim_fiber_kill(rank->fiber);
+    if (port_process_releases(rank))
+        kernel = sim_fiber_start(release_body, rank, "kernel", sim_now());
+    if (kernel == NULL) {
+        bury(event);
+        return;
+    }
+    rank->fiber = kernel;
+    rank_bind(rank, kernel);
 }
 
 void rank_crash(struct rank *rank, const char *why, int exit_code)

@@ -393,6 +393,8 @@ static struct m0_ping *start(const struct m0_net_xprt *xprt, const char *address
     *error = m0_net_domain_init(&ping->dom, xprt);
     if (*error != 0)
         goto domain;
+    if (options->prepare != NULL)
+        options->prepare(&ping->dom);
     *error = slots_make(ping, server ? 2 * ping->options.buffers : 4);
     if (*error == 0)
         *error = m0_net_tm_init(&ping->tm, &ping->dom);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct m0_net_domain;
 struct m0_net_xprt;
 struct m0_ping; /* a server or a client */
 
@@ -24,6 +25,7 @@ struct m0_ping_options {
     uint32_t loops; /* of a client */
     uint64_t message_timeout; /* ns */
     uint64_t bulk_timeout;
+    void (*prepare)(struct m0_net_domain *dom); /* called before its machine starts; NULL: none */
 };
 void m0_ping_options_default(struct m0_ping_options *options);
 

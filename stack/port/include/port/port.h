@@ -73,12 +73,20 @@ enum port_slot {
     PORT_SLOT_GNI,
     PORT_SLOT_M0_FAULTS,
     PORT_SLOT_M0_NET,
-    PORT_SLOT_M0_LNET_KERNEL,
-    PORT_SLOT_M0_LNET_USER,
     PORT_SLOTS
 };
 /* The place of that pointer; it is NULL at first. Never fails. */
 void **port_slot(enum port_slot slot);
+
+/* A pointer of each host for each part of its kernel: all processes on the host share it. */
+enum port_host_slot { PORT_HOST_M0_LNET, PORT_HOST_SLOTS };
+void **port_host_slot(enum port_host_slot slot);
+/*
+ * What the host's kernel does when the calling process has gone, however it ended: `release` is
+ * called with the process's number (port_process()), on a thread that runs none of its code, and
+ * may wait. Not after the host itself has gone. NULL: nothing.
+ */
+void port_at_release(void (*release)(uint64_t process));
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -157,6 +165,8 @@ enum port_cost {
     PORT_COST_COPY, /* amount: bytes */
     PORT_COST_RENDEZVOUS, /* additionally for each long message, at both ends */
     PORT_COST_CONNECT, /* one step of making a connection */
+    PORT_COST_CROSSING, /* a call of a driver in the kernel, besides what it does */
+    PORT_COST_PIN, /* amount: pages that the kernel pins */
     PORT_COSTS
 };
 void port_spend(enum port_cost cost, uint64_t amount);

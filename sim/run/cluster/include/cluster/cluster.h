@@ -72,6 +72,7 @@ struct rank {
     int exit_code;
     enum rank_state state;
     bool gathering; /* inside a barrier or exchange */
+    bool released; /* the kernel released what it had left: its memory stays */
     const char *killed; /* why, interned */
     sim_time_t killed_at, left_at;
 };
@@ -189,9 +190,13 @@ struct cluster_device {
     uint32_t endpoint; /* of the network */
 };
 
+enum { CLUSTER_KERNEL_SLOTS = 1 };
+
 struct cluster_node {
     struct cluster_device *devices; /* in the order of their networks; at most one for each */
     uint32_t device_count;
+    bool down; /* it has crashed, and its kernel with it */
+    void *kernel[CLUSTER_KERNEL_SLOTS]; /* port_host_slot() */
 };
 
 struct cluster {

@@ -19,6 +19,7 @@ struct port_process {
     bool random_ready;
     void (*at_end)(void); /* port_at_end(); NULL: none */
     void (*at_wait)(char *text, size_t size); /* port_at_wait(); NULL: none */
+    void (*at_release)(uint64_t process); /* port_at_release(); NULL: none */
 };
 
 struct port_process *port_process_get(struct rank *rank); /* makes it */
@@ -52,6 +53,12 @@ void port_forget(struct rank *rank, const struct sim_fiber *fiber);
 
 /* The rank ends in order: calls what the stacks want to be called then. On a fiber of the rank. */
 void port_process_ended(struct rank *rank);
+/*
+ * The rank has gone, and its threads do not run any more: the kernel releases what it had. On a
+ * fiber of the rank, which may wait. True of `port_process_releases`: there is something to do.
+ */
+void port_process_release(struct rank *rank);
+bool port_process_releases(const struct rank *rank);
 /* What the stacks say that a waiting rank waits for; g_free(). NULL: nothing. Outside of fibers. */
 char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */

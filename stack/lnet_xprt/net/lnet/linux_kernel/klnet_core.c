@@ -292,6 +292,7 @@ void nlx_kcore_event_wake(struct nlx_kcore_transfer_mc *ktm)
 int nlx_kcore_operation_begin(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcore_buffer *kb,
                               enum m0_net_queue_type qtype)
 {
+    m0_time_t now = m0_time_now(); /* before the lock: others may run meanwhile */
     int rc = 0;
 
     spin_lock(&ktm->ktm_bevq_lock);
@@ -305,7 +306,7 @@ int nlx_kcore_operation_begin(struct nlx_kcore_transfer_mc *ktm, struct nlx_kcor
         kb->kb_qtype = qtype;
         kb->kb_ooo_reply = false;
         kb->kb_cancelled = false;
-        kb->kb_add_time = m0_time_now();
+        kb->kb_add_time = now;
     }
     spin_unlock(&ktm->ktm_bevq_lock);
     return rc;

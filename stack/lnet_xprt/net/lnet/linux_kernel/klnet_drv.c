@@ -513,29 +513,27 @@ static int verb(struct nlx_dd_file *file, unsigned cmd, void *arg)
 
 long nlx_dd_ioctl(struct nlx_dd_file *file, unsigned cmd, void *arg)
 {
-    const struct nlx_dd_cfg *cfg = &file->df_dd->dd_cfg;
     unsigned nr = _IOC_NR(cmd);
-    uint64_t pinned, cost = 0;
+    uint64_t pinned, more = 0;
     long rc = -EBADR;
 
     if (_IOC_TYPE(cmd) != M0_LNET_IOC_MAGIC || nr < M0_LNET_IOC_MIN_NR || nr > M0_LNET_IOC_MAX_NR)
         return -ENOTTY;
     count(&file->df_dd->dd_stats.ds_crossings[nr]);
-    if (cfg->dc_crossing_cost_ns != 0)
-        file->df_proc.dp_spend(cfg->dc_crossing_cost_ns);
+    port_spend(PORT_COST_CROSSING, 1);
     m0_mutex_lock(&file->df_mutex);
     if (!file->df_closing) {
         file->df_inside++;
         pinned = file->df_pinned;
         rc = verb(file, cmd, arg);
         if (file->df_pinned > pinned)
-            cost = (file->df_pinned - pinned) * cfg->dc_pin_cost_ns;
+            more = file->df_pinned - pinned;
         file->df_inside--;
         if (file->df_closing)
             m0_cond_signal(&file->df_left);
     }
     m0_mutex_unlock(&file->df_mutex);
-    if (cost != 0)
-        file->df_proc.dp_spend(cost);
+    if (more != 0)
+        port_spend(PORT_COST_PIN, more);
     return rc;
 }

@@ -21,8 +21,6 @@ struct nlx_dd_cfg {
     uint32_t dc_max_bevs; /* per machine */
     uint32_t dc_sq_nr; /* most entries of a submission ring; 0: 64 */
     uint64_t dc_max_pinned_pages; /* per descriptor */
-    uint64_t dc_crossing_cost_ns; /* time of the caller for each verb */
-    uint64_t dc_pin_cost_ns; /* and for each page that it pins */
 };
 
 /* The calling process as the driver sees it. */
@@ -38,8 +36,6 @@ struct nlx_dd_proc {
     /* How the driver reaches a pinned page. Never fail; called in any context. */
     void *(*dp_map)(struct page *page);
     void (*dp_unmap)(struct page *page);
-    /* The calling thread has used so much time. */
-    void (*dp_spend)(uint64_t nanoseconds);
 };
 
 struct nlx_dd_stats {

@@ -14,7 +14,6 @@
 #include "net/lnet/ulnet_core.h"
 
 static struct nlx_dd *(*find_driver)(void);
-static void (*spend_time)(uint64_t nanoseconds);
 
 /* Whether memory is at all these addresses. */
 static int check(uint64_t address, size_t bytes)
@@ -73,12 +72,6 @@ static void *map(struct page *page)
     return page_address(page);
 }
 
-static void spend(uint64_t nanoseconds)
-{
-    if (spend_time != NULL)
-        spend_time(nanoseconds);
-}
-
 void nlx_dd_local_proc(struct nlx_dd_proc *proc)
 {
     *proc = (struct nlx_dd_proc){
@@ -89,7 +82,6 @@ void nlx_dd_local_proc(struct nlx_dd_proc *proc)
         .dp_unpin = nothing,
         .dp_map = map,
         .dp_unmap = nothing,
-        .dp_spend = spend,
     };
 }
 
@@ -123,9 +115,8 @@ static long local_ioctl(void *handle, unsigned cmd, void *arg)
 static struct nlx_ucore_device device = {
     .ud_prefix = "sim:", .ud_open = local_open, .ud_close = local_close, .ud_ioctl = local_ioctl};
 
-void nlx_dd_local_set(struct nlx_dd *(*find)(void), void (*spend_of)(uint64_t nanoseconds))
+void nlx_dd_local_set(struct nlx_dd *(*find)(void))
 {
     find_driver = find;
-    spend_time = spend_of;
     nlx_ucore_device_add(&device);
 }

@@ -7,9 +7,9 @@
 
 /*
  * From now on a domain opened by the name "sim:" belongs to the driver that `find` returns (NULL:
- * none, -ENOENT). `spend`: the calling thread uses time; NULL: it does not.
+ * none, -ENOENT).
  */
-void nlx_dd_local_set(struct nlx_dd *(*find)(void), void (*spend)(uint64_t nanoseconds));
+void nlx_dd_local_set(struct nlx_dd *(*find)(void));
 /* The calling process. */
 void nlx_dd_local_proc(struct nlx_dd_proc *proc);
 

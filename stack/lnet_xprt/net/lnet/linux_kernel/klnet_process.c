@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The host of a process that has it for itself. */
+/* The kernel of a host and the processes that use it; see m0/kernel.h. */
 #include "m0/kernel.h"
 
 #include <errno.h>
@@ -7,44 +7,103 @@
 #include <string.h>
 
 #include "lib/memory.h"
-#include "net/lnet/linux_kernel/klnet_core.h"
+#include "net/lnet/linux_kernel/klnet_local.h"
 #include "net/lnet/lnet.h"
+#include "net/lnet/ulnet_core.h"
 
-static struct nlx_kcore_host *find(void)
+struct nlx_kernel {
+    struct nlx_kcore_host nk_host;
+    struct nlx_dd *nk_driver;
+    uint32_t nk_processes; /* that have begun and not ended */
+};
+
+static struct nlx_kernel *current(void)
 {
-    return *port_slot(PORT_SLOT_M0_LNET_KERNEL);
+    return *port_host_slot(PORT_HOST_M0_LNET);
 }
 
-const struct m0_net_xprt *m0_net_lnet_kernel_begin(void)
+static struct nlx_kcore_host *find_host(void)
 {
-    struct nlx_kcore_host *host;
+    struct nlx_kernel *kernel = current();
 
-    M0_PRE(find() == NULL);
-    M0_ALLOC_PTR(host);
-    if (host == NULL)
+    return kernel != NULL ? &kernel->nk_host : NULL;
+}
+
+static struct nlx_dd *find_driver(void)
+{
+    const struct nlx_kernel *kernel = current();
+
+    return kernel != NULL ? kernel->nk_driver : NULL;
+}
+
+/* A process that was part of the kernel and died in a domain leaves the host as it is. */
+static void drop(struct nlx_kernel *kernel)
+{
+    M0_ASSERT(kernel->nk_processes > 0);
+    if (--kernel->nk_processes > 0 || kernel->nk_host.kh_domains > 0)
+        return;
+    nlx_dd_free(kernel->nk_driver);
+    nlx_kcore_host_fini(&kernel->nk_host);
+    m0_free(kernel);
+    *port_host_slot(PORT_HOST_M0_LNET) = NULL;
+}
+
+static void release(uint64_t process)
+{
+    struct nlx_kernel *kernel = current();
+
+    nlx_dd_kill(kernel->nk_driver, process);
+    drop(kernel);
+}
+
+static struct nlx_kernel *kernel_new(void)
+{
+    struct nlx_kernel *kernel;
+
+    M0_ALLOC_PTR(kernel);
+    if (kernel == NULL)
         return NULL;
-    nlx_kcore_host_init(host, NULL, NULL);
-    *port_slot(PORT_SLOT_M0_LNET_KERNEL) = host;
-    nlx_kcore_host_set_find(find);
-    return &m0_net_lnet_kxprt;
+    nlx_kcore_host_init(&kernel->nk_host, NULL, NULL);
+    kernel->nk_driver = nlx_dd_new(&kernel->nk_host, NULL);
+    if (kernel->nk_driver == NULL) {
+        nlx_kcore_host_fini(&kernel->nk_host);
+        m0_free(kernel);
+        return NULL;
+    }
+    return kernel;
 }
 
-void m0_net_lnet_kernel_end(void)
+const struct m0_net_xprt *m0_net_lnet_begin(enum m0_lnet_flavour flavour)
 {
-    struct nlx_kcore_host *host = find();
+    struct nlx_kernel *kernel = current();
 
-    M0_PRE(host != NULL);
-    nlx_kcore_host_fini(host);
-    m0_free(host);
-    *port_slot(PORT_SLOT_M0_LNET_KERNEL) = NULL;
-    m0_net_fini();
+    if (kernel == NULL) {
+        kernel = kernel_new();
+        if (kernel == NULL)
+            return NULL;
+        *port_host_slot(PORT_HOST_M0_LNET) = kernel;
+    }
+    kernel->nk_processes++;
+    nlx_kcore_host_set_find(find_host);
+    nlx_dd_local_set(find_driver);
+    nlx_ucore_dev_name = "sim:";
+    port_at_release(release);
+    return flavour == M0_LNET_KERNEL_FLAVOUR ? &m0_net_lnet_kxprt : &m0_net_lnet_xprt;
 }
 
-int m0_net_lnet_kernel_address(char *address, size_t size, unsigned portal, int tmid)
+void m0_net_lnet_end(void)
+{
+    m0_net_fini();
+    port_at_release(NULL);
+    drop(current());
+}
+
+int m0_net_lnet_address(const struct m0_net_xprt *xprt, char *address, size_t size, unsigned portal,
+                        int tmid)
 {
     struct m0_net_domain dom = {.nd_xprt = NULL};
     char **nids, tm[12] = "*";
-    int rc = m0_net_domain_init(&dom, &m0_net_lnet_kxprt), i;
+    int rc = m0_net_domain_init(&dom, xprt), i;
 
     if (rc != 0)
         return rc;
@@ -61,4 +120,21 @@ int m0_net_lnet_kernel_address(char *address, size_t size, unsigned portal, int 
     }
     m0_net_domain_fini(&dom);
     return rc;
+}
+
+void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom)
+{
+    m0_net_lnet_dom_set_batched(dom, true);
+}
+
+uint64_t m0_net_lnet_crossings(void)
+{
+    struct nlx_dd_stats stats;
+    uint64_t sum = 0;
+    unsigned i;
+
+    nlx_dd_stats_get(current()->nk_driver, &stats);
+    for (i = 0; i <= M0_LNET_IOC_MAX_NR; i++)
+        sum += stats.ds_crossings[i];
+    return sum;
 }

@@ -237,6 +237,23 @@ M0_TEST(m0_145_what_submits)
     assert_int_equal(completion_of(nb[4], 0)->status, -ECANCELED);
 }
 
+/* What waits in the ring when the machine stops was submitted, and is cancelled. */
+M0_TEST(m0_145_before_a_stop)
+{
+    struct machine *a;
+    struct m0_net_buffer *nb = buffer(A, 4096);
+
+    m0_net_lnet_dom_set_batched(domain(A), true);
+    a = machine_up(A, 1);
+    host(A);
+    m0_net_lnet_tm_batch_begin(&a->tm);
+    assert_int_equal(receive(a, nb, 4096, 1), 0);
+    machine_stop(a, true);
+    wait_completions(1);
+    assert_int_equal(completion_of(nb, 0)->status, -ECANCELED);
+    assert_in_range(crossings_of(A, M0_LNET_SQ_SUBMIT), 1, 2);
+}
+
 M0_TEST(m0_145_a_full_ring)
 {
     struct machine *a = machine_by_hand(A, 1, true);
@@ -297,6 +314,7 @@ int main(void)
         cmocka_unit_test(m0_144_batches),
         cmocka_unit_test(m0_144_batches_of_the_event_thread),
         cmocka_unit_test(m0_145_what_submits),
+        cmocka_unit_test(m0_145_before_a_stop),
         cmocka_unit_test(m0_145_a_full_ring),
         cmocka_unit_test(m0_148_events_before_the_wait),
     };

@@ -8,6 +8,7 @@ struct completion completions[COMPLETIONS_MAX];
 unsigned completion_count;
 void (*on_completion)(const struct m0_net_buffer_event *event);
 uint32_t rig_net = SOCKLND;
+struct m0_net_domain *rig_other_domain;
 
 static void (*current_test)(void);
 static struct m0_net_domain domains[WORLD_NODES];
@@ -108,6 +109,8 @@ const char *address(unsigned node, int tmid)
 
 struct m0_net_domain *domain(unsigned node)
 {
+    if (rig_other_domain != NULL)
+        return rig_other_domain;
     if (domains[node].nd_xprt == NULL) {
         host(node);
         assert_int_equal(m0_net_domain_init(&domains[node], rig_xprt), 0);

@@ -52,6 +52,7 @@ lnet_nid_t nid_of(unsigned node);
 const char *address(unsigned node, int tmid);
 const char *address_at(unsigned node, unsigned portal, int tmid);
 struct m0_net_domain *domain(unsigned node); /* opens it */
+extern struct m0_net_domain *rig_other_domain; /* what that returns instead; or NULL */
 
 /* ---- machines -------------------------------------------------------------------------------- */
 

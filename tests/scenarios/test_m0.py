@@ -23,7 +23,7 @@ def run(tmp_path, more, faults="", seed=9):
 
 
 @pytest.mark.parametrize("flavour", ["kernel", "user", "batched"])
-@pytest.mark.parametrize("time", ["10us", "300us", "3ms"])
+@pytest.mark.parametrize("time", ["10us", "300us", "370us", "888us", "3ms"])
 def test_a_node_crashes(tmp_path, flavour, time):
     """The clients on it die; the others end, as does the server."""
     result = run(tmp_path, f"flavour: {flavour}", f"faults: [{{at: node, do: crash, node: 1, time: {time}}}]")

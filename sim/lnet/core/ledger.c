@@ -166,7 +166,7 @@ void lnet_record_open(struct lnet_msg *msg)
 }
 
 /* How well a record of the same key fits a message; digest: of its content, NULL if unknown. */
-enum fitness { LATE, OPEN, OPEN_SAME_NIDS, GUESSED, SAME_CONTENT, SAME };
+enum fitness { LATE, OPEN, OPEN_SAME_NIDS, GUESSED, SAME_CONTENT, LOST, SAME };
 
 static enum fitness fitness(const struct lnet_record *record, const struct lnet_hdr *header,
                             const uint64_t *digest)
@@ -176,8 +176,10 @@ static enum fitness fitness(const struct lnet_record *record, const struct lnet_
 
     if (record->guessed)
         return nids && digest != NULL && content ? GUESSED : LATE;
-    if (record->arrived || (record->settled && !record->again))
+    if (record->arrived)
         return LATE;
+    if (record->settled && !record->again) /* given up with its node, but it may be on its way */
+        return nids && content ? LOST : LATE;
     if (content)
         return nids ? SAME : SAME_CONTENT;
     return nids ? OPEN_SAME_NIDS : OPEN;

@@ -42,7 +42,7 @@ static void record(struct rank *rank, struct m0_ping *ping)
     }
     rank_count(rank, "failures", failures);
     if (rank_id(rank) == 0)
-        rank_count(rank, "crossings", m0_net_lnet_crossings());
+        rank_count(rank, "driver_calls", m0_net_lnet_driver_calls());
     rank_count(rank, "errors", m0_ping_errors(ping));
 }
 
@@ -117,7 +117,7 @@ static const struct workload workload = {
     .name = "m0_ping",
     .meaning = "m0_net over LNet: ping of all queues between a server, rank 0, and clients",
     .metrics = "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
-               "active_received, active_sent, failures, errors, crossings: of rank 0's node (count)",
+               "active_received, active_sent, failures, errors, driver_calls: of rank 0's node (count)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -28,10 +28,11 @@ if(TARGET m0lnet_kernel)
     endforeach()
   endforeach()
   # What only the user flavour has: the driver, and crossings to it.
-  foreach(area IN ITEMS driver crossings flavours)
+  foreach(area IN ITEMS driver driver_calls hostile flavours)
     jacquard_test(m0_user_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/hosts.c
-              ${CMAKE_SOURCE_DIR}/tests/m0/user.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_wire>
+              ${CMAKE_SOURCE_DIR}/tests/m0/user.c ${CMAKE_SOURCE_DIR}/tests/m0/process.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c
+              $<TARGET_OBJECTS:m0_world_wire>
       DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   endforeach()
 endif()

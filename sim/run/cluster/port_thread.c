@@ -221,7 +221,7 @@ void port_idle_break(void)
  * at a time. */
 static uint64_t costs[PORT_COSTS] = {
     /* of a Linux server with page-table isolation; no figure of a Cray is known */
-    [PORT_COST_CROSSING] = 300 * (SIM_NS << 10),
+    [PORT_COST_SYSCALL] = 300 * (SIM_NS << 10),
     [PORT_COST_PIN] = 100 * (SIM_NS << 10),
 };
 

@@ -94,7 +94,7 @@ void rank_start(struct rank *rank, sim_time_t at)
 }
 
 /* Nothing of the process runs any more, and the kernel has released what it had. */
-static void bury(struct sim_event *event)
+static void finish_reap(struct sim_event *event)
 {
     struct rank *rank = sim_container_of(event, struct rank, reap);
 
@@ -112,7 +112,7 @@ static void release_body(void *arg)
     struct rank *rank = arg;
 
     port_process_release(rank);
-    rank->reap.fire = bury;
+    rank->reap.fire = finish_reap;
     sim_event_schedule(&rank->reap, sim_now());
 }
 
@@ -130,7 +130,7 @@ static void reap(struct sim_event *event)
     if (port_process_releases(rank))
         kernel = sim_fiber_start(release_body, rank, "kernel", sim_now());
     if (kernel == NULL) {
-        bury(event);
+        finish_reap(event);
         return;
     }
     rank->fiber = kernel;

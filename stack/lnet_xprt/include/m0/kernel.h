@@ -25,6 +25,6 @@ int m0_net_lnet_address(const struct m0_net_xprt *xprt, char *address, size_t si
 /* Operations of callbacks go to the kernel together; before a machine starts in the domain. */
 void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom);
 /* Calls of the host's driver so far, by all processes. */
-uint64_t m0_net_lnet_crossings(void);
+uint64_t m0_net_lnet_driver_calls(void);
 
 #endif

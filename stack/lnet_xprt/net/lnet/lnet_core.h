@@ -2,8 +2,9 @@
 /*
  * The core interface of the LNet transport, below the xo layer. A flavour defines the calls of
  * the first part as statics of its compilation unit; the kernel's are in
- * linux_kernel/klnet_xcore.c, the user's in ulnet_core.c. The second part, lnet_core.c and bev_cqueue.c, is the same
- * text in both. Calls return 0 or a negative errno. "mutex": the caller holds ntm_mutex.
+ * linux_kernel/klnet_xcore.c, the user's in ulnet_core.c. The second part, lnet_core.c and
+ * bev_cqueue.c, is the same text in both. Calls return 0 or a negative errno. "mutex": the caller
+ * holds ntm_mutex.
  */
 #ifndef JACQUARD_M0_LNET_CORE_H
 #define JACQUARD_M0_LNET_CORE_H

@@ -165,7 +165,7 @@ enum port_cost {
     PORT_COST_COPY, /* amount: bytes */
     PORT_COST_RENDEZVOUS, /* additionally for each long message, at both ends */
     PORT_COST_CONNECT, /* one step of making a connection */
-    PORT_COST_CROSSING, /* a call of a driver in the kernel, besides what it does */
+    PORT_COST_SYSCALL, /* a call of a driver in the kernel, besides what it does */
     PORT_COST_PIN, /* amount: pages that the kernel pins */
     PORT_COSTS
 };

@@ -519,8 +519,8 @@ long nlx_dd_ioctl(struct nlx_dd_file *file, unsigned cmd, void *arg)
 
     if (_IOC_TYPE(cmd) != M0_LNET_IOC_MAGIC || nr < M0_LNET_IOC_MIN_NR || nr > M0_LNET_IOC_MAX_NR)
         return -ENOTTY;
-    count(&file->df_dd->dd_stats.ds_crossings[nr]);
-    port_spend(PORT_COST_CROSSING, 1);
+    count(&file->df_dd->dd_stats.ds_verbs[nr]);
+    port_spend(PORT_COST_SYSCALL, 1);
     m0_mutex_lock(&file->df_mutex);
     if (!file->df_closing) {
         file->df_inside++;

@@ -39,7 +39,7 @@ struct nlx_dd_proc {
 };
 
 struct nlx_dd_stats {
-    uint64_t ds_crossings[M0_LNET_IOC_MAX_NR + 1]; /* by number of the verb */
+    uint64_t ds_verbs[M0_LNET_IOC_MAX_NR + 1]; /* by number of the verb */
     uint64_t ds_operations; /* that were handed to LNet */
     uint64_t ds_pins, ds_unpins, ds_maps, ds_unmaps;
     uint32_t ds_files, ds_tms, ds_bufs, ds_bevs; /* now */

@@ -47,8 +47,8 @@ static int make_kiov(struct nlx_dd_file *file, const struct m0_bufvec *bvec,
     M0_ALLOC_ARR(addresses, nr);
     rc = counts == NULL || addresses == NULL ? -ENOMEM : 0;
     if (rc == 0)
-        rc = proc->dp_copy_in(proc, counts, (uintptr_t)bvec->ov_vec.v_count,
-                              nr * sizeof(counts[0]));
+        rc =
+            proc->dp_copy_in(proc, counts, (uintptr_t)bvec->ov_vec.v_count, nr * sizeof(counts[0]));
     if (rc == 0)
         rc = proc->dp_copy_in(proc, addresses, (uintptr_t)bvec->ov_buf, nr * sizeof(addresses[0]));
     if (rc == 0)

@@ -127,7 +127,7 @@ void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom)
     m0_net_lnet_dom_set_batched(dom, true);
 }
 
-uint64_t m0_net_lnet_crossings(void)
+uint64_t m0_net_lnet_driver_calls(void)
 {
     struct nlx_dd_stats stats;
     uint64_t sum = 0;
@@ -135,6 +135,6 @@ uint64_t m0_net_lnet_crossings(void)
 
     nlx_dd_stats_get(current()->nk_driver, &stats);
     for (i = 0; i <= M0_LNET_IOC_MAX_NR; i++)
-        sum += stats.ds_crossings[i];
+        sum += stats.ds_verbs[i];
     return sum;
 }

@@ -6,7 +6,7 @@
 
 enum { BURST = 16 };
 
-static uint64_t crossings(unsigned node)
+static uint64_t driver_calls(unsigned node)
 {
     struct nlx_dd_stats stats;
     uint64_t sum = 0;
@@ -14,16 +14,16 @@ static uint64_t crossings(unsigned node)
 
     nlx_dd_stats_get(drivers[node], &stats);
     for (i = 0; i <= M0_LNET_IOC_MAX_NR; i++)
-        sum += stats.ds_crossings[i];
+        sum += stats.ds_verbs[i];
     return sum;
 }
 
-static uint64_t crossings_of(unsigned node, unsigned cmd)
+static uint64_t driver_calls_of(unsigned node, unsigned cmd)
 {
     struct nlx_dd_stats stats;
 
     nlx_dd_stats_get(drivers[node], &stats);
-    return stats.ds_crossings[_IOC_NR(cmd)];
+    return stats.ds_verbs[_IOC_NR(cmd)];
 }
 
 /* A machine whose events the test delivers, so that no thread crosses by itself. */
@@ -81,34 +81,34 @@ M0_TEST(m0_143_immediate)
         out[i] = buffer(B, 4096);
     }
     for (i = 0; i < BURST; i++) {
-        before = crossings(A) - crossings_of(A, M0_LNET_BEV_BLESS_N);
+        before = driver_calls(A) - driver_calls_of(A, M0_LNET_BEV_BLESS_N);
         assert_int_equal(receive(a, in[i], 4096, 1), 0);
-        assert_int_equal(crossings(A) - crossings_of(A, M0_LNET_BEV_BLESS_N), before + 1);
+        assert_int_equal(driver_calls(A) - driver_calls_of(A, M0_LNET_BEV_BLESS_N), before + 1);
     }
-    assert_int_equal(crossings_of(A, M0_LNET_BUF_MSG_RECV), BURST);
+    assert_int_equal(driver_calls_of(A, M0_LNET_BUF_MSG_RECV), BURST);
     send_burst(b, out, address(A, 1));
-    before = crossings(A);
+    before = driver_calls(A);
     deliver(a, BURST); /* from a sender that was not known: item 147 */
     assert_false(m0_net_buffer_event_pending(&a->tm));
-    assert_int_equal(crossings(A), before);
+    assert_int_equal(driver_calls(A), before);
 }
 
 M0_TEST(m0_147_slots_in_blocks)
 {
     struct machine *a = machine_by_hand(A, 1, false);
     struct m0_net_buffer *nb = buffer(A, 65536);
-    uint64_t before = crossings_of(A, M0_LNET_BEV_BLESS_N);
+    uint64_t before = driver_calls_of(A, M0_LNET_BEV_BLESS_N);
 
     assert_int_equal(before, 1); /* the first two slots */
     assert_int_equal(receive(a, nb, 100, 100), 0); /* 101 slots, one of them the consumer's */
-    assert_int_equal(crossings_of(A, M0_LNET_BEV_BLESS_N), before + 4);
+    assert_int_equal(driver_calls_of(A, M0_LNET_BEV_BLESS_N), before + 4);
     host(A);
     assert_true(m0_net_buffer_del(nb, &a->tm));
     pass(SIM_MS);
     deliver(a, 1);
     assert_int_equal(receive(a, nb, 100, 100), 0); /* the ring does not shrink */
-    assert_int_equal(crossings_of(A, M0_LNET_BEV_BLESS_N), before + 4);
-    assert_int_equal(crossings_of(A, M0_LNET_BEV_BLESS), 0);
+    assert_int_equal(driver_calls_of(A, M0_LNET_BEV_BLESS_N), before + 4);
+    assert_int_equal(driver_calls_of(A, M0_LNET_BEV_BLESS), 0);
 }
 
 static struct machine *server;
@@ -155,19 +155,19 @@ M0_TEST(m0_144_batches)
         forget_completions();
         send_burst(b, out, address(A, 1));
         on_completion = serve;
-        before = crossings(A);
-        blessed = crossings_of(A, M0_LNET_BEV_BLESS_N);
+        before = driver_calls(A);
+        blessed = driver_calls_of(A, M0_LNET_BEV_BLESS_N);
         deliver(a, BURST);
-        blessed = crossings_of(A, M0_LNET_BEV_BLESS_N) - blessed;
+        blessed = driver_calls_of(A, M0_LNET_BEV_BLESS_N) - blessed;
         assert_in_range(blessed, 0, round == 0 ? 1 : 0); /* the ring has grown once */
-        assert_int_equal(crossings(A) - before, 1 + blessed); /* 32 operations together */
+        assert_int_equal(driver_calls(A) - before, 1 + blessed); /* 32 operations together */
         pass(SIM_MS);
         deliver(a, BURST); /* the answers were sent */
         wait_completions(4 * BURST); /* and have arrived */
     }
     on_completion = NULL;
     for (i = M0_LNET_BUF_MSG_RECV; i <= M0_LNET_BUF_PASSIVE_SEND; i++)
-        assert_int_equal(crossings_of(A, i), 0);
+        assert_int_equal(driver_calls_of(A, i), 0);
 }
 
 /* The event thread delivers: what callbacks add goes with its next wait. */
@@ -194,10 +194,10 @@ M0_TEST(m0_144_batches_of_the_event_thread)
         assert_int_equal(send_to(b, out[i], 100, address(A, 1)), 0);
     wait_completions(4 * BURST);
     on_completion = NULL;
-    assert_in_range(crossings_of(A, M0_LNET_SQ_SUBMIT_AND_WAIT), 1, 2 * BURST);
-    assert_int_equal(crossings_of(A, M0_LNET_SQ_SUBMIT), BURST); /* the receives at first */
+    assert_in_range(driver_calls_of(A, M0_LNET_SQ_SUBMIT_AND_WAIT), 1, 2 * BURST);
+    assert_int_equal(driver_calls_of(A, M0_LNET_SQ_SUBMIT), BURST); /* the receives at first */
     for (i = M0_LNET_BUF_MSG_RECV; i <= M0_LNET_BUF_PASSIVE_SEND; i++)
-        assert_int_equal(crossings_of(A, i), 0);
+        assert_int_equal(driver_calls_of(A, i), 0);
 }
 
 M0_TEST(m0_145_what_submits)
@@ -211,27 +211,27 @@ M0_TEST(m0_145_what_submits)
         nb[i] = buffer(A, 4096);
     /* Slots for all: from here on no call makes new ones. */
     assert_int_equal(receive(a, nb[0], 1, 100), 0);
-    before = crossings(A);
+    before = driver_calls(A);
     assert_int_equal(receive(a, nb[1], 4096, 1), 0);
-    assert_int_equal(crossings(A), before + 1); /* alone */
+    assert_int_equal(driver_calls(A), before + 1); /* alone */
     host(A);
     m0_net_lnet_tm_batch_begin(&a->tm);
     m0_net_lnet_tm_batch_begin(&a->tm);
     assert_int_equal(receive(a, nb[2], 4096, 1), 0);
     m0_net_lnet_tm_batch_end(&a->tm);
-    assert_int_equal(crossings(A), before + 1); /* inside of a batch */
+    assert_int_equal(driver_calls(A), before + 1); /* inside of a batch */
     m0_net_lnet_tm_batch_end(&a->tm);
-    assert_int_equal(crossings(A), before + 2); /* at its end */
+    assert_int_equal(driver_calls(A), before + 2); /* at its end */
 
     m0_net_lnet_tm_batch_begin(&a->tm);
     assert_int_equal(receive(a, nb[3], 4096, 1), 0);
     assert_int_equal(passive(a, passive_nb, M0_NET_QT_PASSIVE_BULK_SEND, 10), 0);
-    assert_int_equal(crossings(A), before + 3); /* a passive buffer does not wait */
+    assert_int_equal(driver_calls(A), before + 3); /* a passive buffer does not wait */
     assert_int_equal(receive(a, nb[4], 4096, 1), 0);
     assert_true(m0_net_buffer_del(nb[4], &a->tm)); /* submitted, then cancelled */
-    assert_int_equal(crossings(A), before + 5);
+    assert_int_equal(driver_calls(A), before + 5);
     m0_net_lnet_tm_batch_end(&a->tm);
-    assert_int_equal(crossings(A), before + 5);
+    assert_int_equal(driver_calls(A), before + 5);
     pass(SIM_MS);
     deliver(a, 1);
     assert_int_equal(completion_of(nb[4], 0)->status, -ECANCELED);
@@ -251,7 +251,7 @@ M0_TEST(m0_145_before_a_stop)
     machine_stop(a, true);
     wait_completions(1);
     assert_int_equal(completion_of(nb, 0)->status, -ECANCELED);
-    assert_in_range(crossings_of(A, M0_LNET_SQ_SUBMIT), 1, 2);
+    assert_in_range(driver_calls_of(A, M0_LNET_SQ_SUBMIT), 1, 2);
 }
 
 M0_TEST(m0_145_a_full_ring)
@@ -263,15 +263,15 @@ M0_TEST(m0_145_a_full_ring)
 
     for (i = 0; i < 70; i++)
         nb[i] = buffer(A, 4096);
-    before = crossings_of(A, M0_LNET_SQ_SUBMIT);
+    before = driver_calls_of(A, M0_LNET_SQ_SUBMIT);
     host(A);
     m0_net_lnet_tm_batch_begin(&a->tm);
     for (i = 0; i < 70; i++) {
         assert_int_equal(receive(a, nb[i], 4096, 1), 0);
-        assert_int_equal(crossings_of(A, M0_LNET_SQ_SUBMIT), before + (i >= 64));
+        assert_int_equal(driver_calls_of(A, M0_LNET_SQ_SUBMIT), before + (i >= 64));
     }
     m0_net_lnet_tm_batch_end(&a->tm);
-    assert_int_equal(crossings_of(A, M0_LNET_SQ_SUBMIT), before + 2);
+    assert_int_equal(driver_calls_of(A, M0_LNET_SQ_SUBMIT), before + 2);
 }
 
 /* Item 148: the thread does not wait while there are events. */
@@ -298,7 +298,7 @@ M0_TEST(m0_148_events_before_the_wait)
     m0_net_buffer_event_notify(&a->tm, &chan);
     assert_true(m0_chan_timedwait(&clink, m0_time_from_now(1, 0)));
     assert_true(sim_local_time() - began < SIM_MS);
-    assert_int_equal(crossings_of(A, M0_LNET_BUF_EVENT_WAIT), 0);
+    assert_int_equal(driver_calls_of(A, M0_LNET_BUF_EVENT_WAIT), 0);
     m0_clink_del_lock(&clink);
     m0_clink_fini(&clink);
     m0_chan_fini_lock(&chan);
@@ -309,14 +309,10 @@ M0_TEST(m0_148_events_before_the_wait)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m0_143_immediate),
-        cmocka_unit_test(m0_147_slots_in_blocks),
-        cmocka_unit_test(m0_144_batches),
-        cmocka_unit_test(m0_144_batches_of_the_event_thread),
-        cmocka_unit_test(m0_145_what_submits),
-        cmocka_unit_test(m0_145_before_a_stop),
-        cmocka_unit_test(m0_145_a_full_ring),
-        cmocka_unit_test(m0_148_events_before_the_wait),
+        cmocka_unit_test(m0_143_immediate),    cmocka_unit_test(m0_147_slots_in_blocks),
+        cmocka_unit_test(m0_144_batches),      cmocka_unit_test(m0_144_batches_of_the_event_thread),
+        cmocka_unit_test(m0_145_what_submits), cmocka_unit_test(m0_145_before_a_stop),
+        cmocka_unit_test(m0_145_a_full_ring),  cmocka_unit_test(m0_148_events_before_the_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,8 @@ static const struct workload_arg args[] = {
     {"buffers", ARG_COUNT, "20", "2", "1000", NULL, "of the server for messages"},
     {"tmid", ARG_COUNT, "12", "0", "2047", NULL, "of the server's address"},
     {"flavour", ARG_CHOICE, "kernel", NULL, NULL, "kernel|user|batched",
-     "where the transport is: in the kernel, or in the process, which submits operations one by one "
+     "where the transport is: in the kernel, or in the process, which submits operations one by "
+     "one "
      "or in batches"},
     {"leave", ARG_BOOL, "false", NULL, NULL, NULL,
      "end with open machines, as a killed process does: the kernel releases what is left"},
@@ -116,8 +117,9 @@ static int run(struct rank *rank)
 static const struct workload workload = {
     .name = "m0_ping",
     .meaning = "m0_net over LNet: ping of all queues between a server, rank 0, and clients",
-    .metrics = "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
-               "active_received, active_sent, failures, errors, driver_calls: of rank 0's node (count)",
+    .metrics =
+        "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
+        "active_received, active_sent, failures, errors, driver_calls: of rank 0's node (count)",
     .args = args,
     .ranks_min = 2,
     .main = run,

@@ -284,9 +284,8 @@ __attribute__((visibility("default"))) int __lsan_is_turned_off(void)
 /* Stops the code first, because it may be waiting for something that the process owns. */
 static void destroy_rank(struct rank *rank)
 {
-    ranks_left_memory |=
-        rank->state == RANK_RUNNING || rank->state == RANK_KILLED || rank->foreign != NULL ||
-        rank->released;
+    ranks_left_memory |= rank->state == RANK_RUNNING || rank->state == RANK_KILLED ||
+                         rank->foreign != NULL || rank->released;
     rank_threads_kill(rank);
     if (rank->fiber != NULL && rank->state != RANK_ENDED)
         sim_fiber_kill(rank->fiber);

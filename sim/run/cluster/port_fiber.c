@@ -152,8 +152,8 @@ bool port_mutex_trylock(struct port_mutex *mutex)
 }
 
 /* Of the process's threads and `oldest`, the one that has waited longest. */
-static struct port_thread *older(const struct port_process *process,
-                                 const struct port_mutex *mutex, struct port_thread *oldest)
+static struct port_thread *older(const struct port_process *process, const struct port_mutex *mutex,
+                                 struct port_thread *oldest)
 {
     struct port_thread *thread;
 

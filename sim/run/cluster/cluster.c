@@ -194,9 +194,6 @@ bool cluster_run(struct cluster *cluster, char **error)
     cluster_crash_begin(cluster);
     sim_interrupt_catch();
     cluster->outcome = sim_run();
-    /* Only networks had something left to do, such as to reach a node that is down. */
-    if (cluster->outcome == SIM_NO_PROGRESS && cluster->ranks_running == 0)
-        cluster->outcome = SIM_DONE;
     cluster->interrupted = sim_interrupted();
     sim_interrupt_release();
     cluster_crash_end();

@@ -199,3 +199,41 @@ static int nlx_core_buf_desc_decode(struct nlx_core_transfer_mc *ctm, struct nlx
     cb->cb_addr = cbd->cbd_passive_ep;
     return 0;
 }
+
+/* ---- what needs no kernel -------------------------------------------------------------------- */
+
+static int nlx_core_init(void)
+{
+    return 0;
+}
+
+static void nlx_core_fini(void)
+{
+}
+
+static void *nlx_core_mem_alloc(size_t size, unsigned shift)
+{
+    return m0_alloc_aligned(size, shift);
+}
+
+static void nlx_core_mem_free(void *data, size_t size, unsigned shift)
+{
+    m0_free_aligned(data, size, shift);
+}
+
+static void nlx_core_nidstrs_put(struct nlx_core_domain *cd, char ***nidary)
+{
+    (void)cd;
+    m0_free(*nidary);
+    *nidary = NULL;
+}
+
+static void nlx_core_dom_set_debug(struct nlx_core_domain *cd, unsigned dbg)
+{
+    cd->_debug_ = dbg;
+}
+
+static void nlx_core_tm_set_debug(struct nlx_core_transfer_mc *ctm, unsigned dbg)
+{
+    ctm->_debug_ = dbg;
+}

@@ -34,8 +34,6 @@ _Static_assert(sizeof(struct nlx_core_buffer_event) <= NLX_BEV_STRIDE, "a slot f
 
 /* ---- of each flavour ------------------------------------------------------------------------- */
 
-static int nlx_core_init(void);
-static void nlx_core_fini(void);
 static int nlx_core_dom_init(struct m0_net_domain *dom, struct nlx_core_domain *cd);
 static void nlx_core_dom_fini(struct nlx_core_domain *cd);
 /* Before the first machine starts: whether operations of a batch go together. */
@@ -78,7 +76,6 @@ static int nlx_core_nidstr_encode(struct nlx_core_domain *cd, uint64_t nid,
                                   char nidstr[M0_NET_LNET_NIDSTR_SIZE]);
 /* The host's NIDs as text; the list ends with NULL. */
 static int nlx_core_nidstrs_get(struct nlx_core_domain *cd, char ***nidary);
-static void nlx_core_nidstrs_put(struct nlx_core_domain *cd, char ***nidary);
 /* Mutex. The caller set ctm_addr; a TMID "*" is replaced in place. Codes: -EINVAL, -ENOENT,
  * -ENOMEM, -EADDRNOTAVAIL, -EADDRINUSE. Also makes the first two event slots. */
 static int nlx_core_tm_start(struct nlx_core_domain *cd, struct m0_net_transfer_mc *tm,
@@ -89,13 +86,17 @@ static void nlx_core_tm_stop(struct nlx_core_domain *cd, struct nlx_core_transfe
  * until nlx_core_tm_stop, also when this call fails. */
 static int nlx_core_new_blessed_bevs(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
                                      unsigned nr, struct nlx_core_buffer_event **bevs);
-/* Memory at a multiple of 1 << shift, zeroed, that is not swapped and not copied by a fork. */
+
+/* ---- of both: lnet_core.c, bev_cqueue.c ------------------------------------------------------ */
+
+static int nlx_core_init(void);
+static void nlx_core_fini(void);
+/* Memory at a multiple of 1 << shift, zeroed. */
 static void *nlx_core_mem_alloc(size_t size, unsigned shift);
 static void nlx_core_mem_free(void *data, size_t size, unsigned shift);
 static void nlx_core_dom_set_debug(struct nlx_core_domain *cd, unsigned dbg);
 static void nlx_core_tm_set_debug(struct nlx_core_transfer_mc *ctm, unsigned dbg);
-
-/* ---- of both: lnet_core.c, bev_cqueue.c ------------------------------------------------------ */
+static void nlx_core_nidstrs_put(struct nlx_core_domain *cd, char ***nidary);
 
 /* One slot; for tests. */
 static int nlx_core_new_blessed_bev(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,

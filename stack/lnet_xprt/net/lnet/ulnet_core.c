@@ -47,25 +47,6 @@ static int nlx_ucore_ioctl(const struct nlx_core_domain *cd, unsigned cmd, void 
     return (int)ud->ucd_device->ud_ioctl(ud->ucd_handle, cmd, arg);
 }
 
-static int nlx_core_init(void)
-{
-    return 0;
-}
-
-static void nlx_core_fini(void)
-{
-}
-
-static void *nlx_core_mem_alloc(size_t size, unsigned shift)
-{
-    return m0_alloc_aligned(size, shift);
-}
-
-static void nlx_core_mem_free(void *data, size_t size, unsigned shift)
-{
-    m0_free_aligned(data, size, shift);
-}
-
 /* ---- domains and buffers --------------------------------------------------------------------- */
 
 static int nlx_core_dom_init(struct m0_net_domain *dom, struct nlx_core_domain *cd)
@@ -427,13 +408,6 @@ static int nlx_core_nidstrs_get(struct nlx_core_domain *cd, char ***nidary)
     return 0;
 }
 
-static void nlx_core_nidstrs_put(struct nlx_core_domain *cd, char ***nidary)
-{
-    (void)cd;
-    m0_free(*nidary);
-    *nidary = NULL;
-}
-
 /* ---- transfer machines ----------------------------------------------------------------------- */
 
 static size_t uc_sq_bytes(void)
@@ -520,14 +494,4 @@ static void nlx_core_tm_stop(struct nlx_core_domain *cd, struct nlx_core_transfe
     bev_cqueue_fini(&ctm->ctm_bevq);
     uc_tm_free(uc_tm(ctm));
     ctm->ctm_upvt = NULL;
-}
-
-static void nlx_core_dom_set_debug(struct nlx_core_domain *cd, unsigned dbg)
-{
-    cd->_debug_ = dbg;
-}
-
-static void nlx_core_tm_set_debug(struct nlx_core_transfer_mc *ctm, unsigned dbg)
-{
-    ctm->_debug_ = dbg;
 }

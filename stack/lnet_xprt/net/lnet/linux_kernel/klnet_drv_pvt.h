@@ -8,7 +8,7 @@
 enum drv_kind { DRV_FREE, DRV_TM, DRV_BUFFER };
 
 /*
- * What a reference of user space names: the number of a slot and, above it, its generation and the
+ * A reference that user space keeps has the number of a slot and, above it, its generation and the
  * number of the descriptor, so that those of other descriptors are not taken for its own.
  */
 struct drv_slot {

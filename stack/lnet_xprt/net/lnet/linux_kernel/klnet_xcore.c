@@ -37,25 +37,6 @@ static void kx_locate(struct nlx_core_kmem_loc *loc, const void *object)
     nlx_kcore_kmem_loc_set(loc, virt_to_page(object), (uint32_t)((uintptr_t)object & ~PAGE_MASK));
 }
 
-static int nlx_core_init(void)
-{
-    return 0;
-}
-
-static void nlx_core_fini(void)
-{
-}
-
-static void *nlx_core_mem_alloc(size_t size, unsigned shift)
-{
-    return m0_alloc_aligned(size, shift);
-}
-
-static void nlx_core_mem_free(void *data, size_t size, unsigned shift)
-{
-    m0_free_aligned(data, size, shift);
-}
-
 /* ---- domains and buffers --------------------------------------------------------------------- */
 
 static int nlx_core_dom_init(struct m0_net_domain *dom, struct nlx_core_domain *cd)
@@ -256,13 +237,6 @@ static int nlx_core_nidstrs_get(struct nlx_core_domain *cd, char ***nidary)
     return 0;
 }
 
-static void nlx_core_nidstrs_put(struct nlx_core_domain *cd, char ***nidary)
-{
-    (void)cd;
-    m0_free(*nidary);
-    *nidary = NULL;
-}
-
 /* ---- transfer machines ----------------------------------------------------------------------- */
 
 static int nlx_core_new_blessed_bevs(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
@@ -348,14 +322,4 @@ static void nlx_core_tm_stop(struct nlx_core_domain *cd, struct nlx_core_transfe
     kx_domain(cd)->kd_drv_ops->ko_tm_stop(ctm, &kx->kx_ktm);
     bev_cqueue_fini(&ctm->ctm_bevq);
     kx_tm_free(kx);
-}
-
-static void nlx_core_dom_set_debug(struct nlx_core_domain *cd, unsigned dbg)
-{
-    cd->_debug_ = dbg;
-}
-
-static void nlx_core_tm_set_debug(struct nlx_core_transfer_mc *ctm, unsigned dbg)
-{
-    ctm->_debug_ = dbg;
 }

@@ -59,8 +59,12 @@ def test_pmi2_91_placement_is_hydras(tmp_path, seed):
     arguments = ["-launcher", "fork", "-f", str(tmp_path / "hosts"), *(["-ppn", "2"] if dice.random() < 0.3 else []), "-l",
                  "-n", str(dice.randint(1, 20)), "printenv", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"]
     # Hydra writes to proxies that have ended: it has to ignore SIGPIPE, as Python does and hands on by this.
-    hydra = subprocess.run(["mpiexec.mpich", *arguments], text=True, capture_output=True, timeout=60, env=environment(),
-                           stdin=subprocess.DEVNULL, check=False, restore_signals=False)
+    # Without the signal, it still gives up now and then; it does its work at another attempt.
+    for _ in range(5):
+        hydra = subprocess.run(["mpiexec.mpich", *arguments], text=True, capture_output=True, timeout=60, env=environment(),
+                               stdin=subprocess.DEVNULL, check=False, restore_signals=False)
+        if "Broken pipe" not in hydra.stderr:
+            break
     assert hydra.returncode == 0, hydra.stderr
     assert output(*arguments) == sorted(hydra.stdout.splitlines())
 

@@ -91,20 +91,35 @@ static void add_frame(GPtrArray *lines, const char *function, const char *source
     g_free(file);
 }
 
-/* The scopes that contain the address, from the innermost one to that of the file; free(). */
-static int scopes_of(Dwfl_Module *module, uintptr_t address, Dwarf_Die *file, Dwarf_Die **scopes)
+/* The child whose code contains the address. */
+static bool scope_below(Dwarf_Die *scope, Dwarf_Addr address, Dwarf_Die *child)
 {
-    Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = dwfl_module_addrdie(module, address, &bias), *inner = NULL;
-    int count;
+    int more = dwarf_child(scope, child);
 
-    *scopes = NULL;
-    if (unit == NULL || dwarf_getscopes(unit, address - bias, &inner) <= 0)
-        return 0;
-    *file = *unit;
-    count = dwarf_getscopes_die(&inner[0], scopes); /* through calls, not through definitions */
-    free(inner);
-    return count;
+    while (more == 0 && dwarf_haspc(child, address) <= 0)
+        more = dwarf_siblingof(child, child);
+    return more == 0;
+}
+
+/*
+ * The function that contains the address, and the calls and blocks in it, from the outermost to the
+ * innermost one. (dwarf_getscopes() finds none where link-time optimisation keeps the definition of
+ * an inlined function in another unit.)
+ */
+static GArray *scopes_of(Dwfl_Module *module, uintptr_t address, Dwarf_Die *file)
+{
+    GArray *scopes = g_array_new(FALSE, FALSE, sizeof(Dwarf_Die));
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = dwfl_module_addrdie(module, address, &bias), scope, child;
+
+    if (unit == NULL)
+        return scopes;
+    *file = scope = *unit;
+    while (scope_below(&scope, address - bias, &child)) {
+        g_array_append_val(scopes, child);
+        scope = child;
+    }
+    return scopes;
 }
 
 static int number_in(Dwarf_Die *die, unsigned name)
@@ -124,24 +139,26 @@ static int number_in(Dwarf_Die *die, unsigned name)
 static void add_inlined(Dwfl_Module *module, uintptr_t address, const char *name,
                         const char **source, int *line, GPtrArray *lines)
 {
-    Dwarf_Die file, *scopes;
+    Dwarf_Die file;
+    GArray *scopes = scopes_of(module, address, &file);
     Dwarf_Files *files = NULL;
-    int count = scopes_of(module, address, &file, &scopes), i;
     size_t known = 0;
+    unsigned i = scopes->len;
 
-    if (count > 0 && dwarf_getsrcfiles(&file, &files, &known) != 0)
-        count = 0;
-    for (i = 0; i < count && dwarf_tag(&scopes[i]) != DW_TAG_subprogram; i++) {
-        int from = number_in(&scopes[i], DW_AT_call_file);
+    if (i > 0 && dwarf_getsrcfiles(&file, &files, &known) != 0)
+        i = 0;
+    while (i-- > 0) {
+        Dwarf_Die *scope = &g_array_index(scopes, Dwarf_Die, i);
+        int from = number_in(scope, DW_AT_call_file);
 
-        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+        if (dwarf_tag(scope) != DW_TAG_inlined_subroutine)
             continue;
-        add_frame(lines, dwarf_diename(&scopes[i]), *source, *line, name);
-        *line = number_in(&scopes[i], DW_AT_call_line);
+        add_frame(lines, dwarf_diename(scope), *source, *line, name);
+        *line = number_in(scope, DW_AT_call_line);
         *source = from > 0 && (size_t)from < known ? dwarf_filesrc(files, (size_t)from, NULL, NULL)
                                                    : NULL;
     }
-    free(scopes);
+    g_array_free(scopes, TRUE);
 }
 
 /* False: the frame is the simulator's. */

@@ -8,7 +8,7 @@ if(TARGET m0lnet_kernel)
     target_link_libraries(m0_world_${world} PRIVATE jacquard_lnet jacquard_flags PkgConfig::CMOCKA PkgConfig::GLIB)
     jacquard_no_whole_program(m0_world_${world})
   endforeach()
-  foreach(area IN ITEMS machine address message bulk sync failure networks)
+  foreach(area IN ITEMS general machine address message bulk pool sync failure networks)
     set(world wire)
     if(area STREQUAL networks)
       set(world networks)
@@ -25,7 +25,18 @@ if(TARGET m0lnet_kernel)
       if(flavour STREQUAL batched)
         target_compile_definitions(m0_${flavour}_${area} PRIVATE RIG_BATCHED)
       endif()
+      if(NOT area STREQUAL sync) # which chooses the delivery itself
+        add_test(NAME m0_${flavour}_${area}.sync COMMAND m0_${flavour}_${area} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+        set_tests_properties(m0_${flavour}_${area}.sync PROPERTIES LABELS m0 TIMEOUT 900 ENVIRONMENT RIG_DELIVERY=synchronous)
+      endif()
     endforeach()
+  endforeach()
+  # The transport in memory: what its own list of items names.
+  foreach(area IN ITEMS machine pool memory)
+    jacquard_test(m0_memory_${area}
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/memory.c
+              ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_wire>
+      DEPENDS m0net jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   endforeach()
   # What only the user flavour has: the driver, and crossings to it.
   foreach(area IN ITEMS driver driver_calls hostile flavours)

@@ -69,6 +69,18 @@ static void send_burst(struct machine *b, struct m0_net_buffer **out, const char
     pass(SIM_MS);
 }
 
+M0_TEST(m0_3_limits_without_calls)
+{
+    struct m0_net_domain *dom = domain(A);
+    uint64_t before = driver_calls(A);
+
+    assert_int_equal(m0_net_domain_get_max_buffer_size(dom), 1048576);
+    assert_int_equal(m0_net_domain_get_max_buffer_segment_size(dom), 4096);
+    assert_int_equal(m0_net_domain_get_max_buffer_segments(dom), 256);
+    assert_int_equal(m0_net_domain_get_max_buffer_desc_size(dom), 48);
+    assert_int_equal(driver_calls(A), before);
+}
+
 M0_TEST(m0_143_immediate)
 {
     struct machine *a = machine_by_hand(A, 1, false), *b = machine_up(B, 2);
@@ -309,10 +321,15 @@ M0_TEST(m0_148_events_before_the_wait)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m0_143_immediate),    cmocka_unit_test(m0_147_slots_in_blocks),
-        cmocka_unit_test(m0_144_batches),      cmocka_unit_test(m0_144_batches_of_the_event_thread),
-        cmocka_unit_test(m0_145_what_submits), cmocka_unit_test(m0_145_before_a_stop),
-        cmocka_unit_test(m0_145_a_full_ring),  cmocka_unit_test(m0_148_events_before_the_wait),
+        cmocka_unit_test(m0_3_limits_without_calls),
+        cmocka_unit_test(m0_143_immediate),
+        cmocka_unit_test(m0_147_slots_in_blocks),
+        cmocka_unit_test(m0_144_batches),
+        cmocka_unit_test(m0_144_batches_of_the_event_thread),
+        cmocka_unit_test(m0_145_what_submits),
+        cmocka_unit_test(m0_145_before_a_stop),
+        cmocka_unit_test(m0_145_a_full_ring),
+        cmocka_unit_test(m0_148_events_before_the_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

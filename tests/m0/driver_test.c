@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The driver as a process that is wrong sees it: verbs without the user core, and the end of a
- * process. Items 132 to 134, 140, 141, 149, 151, 152, 155 and 156.
+ * process. Items 4, 33, 132 to 134, 140, 141, 149, 151, 152, 155 and 156.
  */
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/memory.h"
 #include "net/lnet/linux_kernel/klnet_local.h"
+#include "net/lnet/ulnet_core.h"
 #include "process.h"
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -252,6 +256,74 @@ M0_TEST(m0_149_bounds)
 
 /* ---- the end of a process -------------------------------------------------------------------- */
 
+/* ---- the device and memory of the user --------------------------------------------------------
+ */
+
+static int status_of_opening(const char *device)
+{
+    struct m0_net_domain dom = {0};
+    int rc;
+
+    nlx_ucore_dev_name = device;
+    rc = m0_net_domain_init(&dom, rig_xprt);
+    nlx_ucore_dev_name = "sim:";
+    assert_null(dom.nd_xprt);
+    return rc;
+}
+
+M0_TEST(m0_4_a_device_that_is_missing_or_forbidden)
+{
+    char path[] = "/tmp/m0lnet-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(status_of_opening("/nowhere/m0lnet"), -ENOENT);
+    assert_int_equal(fchmod(fd, 0), 0);
+    if (geteuid() == 0) /* who may open everything */
+        assert_int_equal(seteuid(65534), 0);
+    assert_int_equal(status_of_opening(path), -EACCES);
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
+    close(fd);
+    unlink(path);
+}
+
+static int status_of_registering(char *memory, size_t pages)
+{
+    m0_bcount_t counts[4] = {4096, 4096, 4096, 4096};
+    void *starts[4] = {memory, memory + 4096, memory + 2 * 4096, memory + 3 * 4096};
+    struct m0_net_buffer nb = {.nb_buffer = {{(uint32_t)pages, counts}, starts}};
+    int rc = m0_net_buffer_register(&nb, domain(A));
+
+    if (rc == 0)
+        m0_net_buffer_deregister(&nb, domain(A));
+    return rc;
+}
+
+/* Good pages come first, so that pins are undone. */
+M0_TEST(m0_33_memory_that_cannot_be_written)
+{
+    struct nlx_dd_stats before, after;
+    char *memory;
+
+    memory = mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    memory[3 * 4096] = 42;
+    assert_int_equal(status_of_registering(memory, 4), 0);
+    assert_int_equal(memory[3 * 4096], 42);
+    nlx_dd_stats_get(drivers[A], &before);
+    assert_int_equal(mprotect(memory + 3 * 4096, 4096, PROT_READ), 0);
+    assert_int_equal(status_of_registering(memory, 4), -EFAULT);
+    assert_int_equal(munmap(memory + 2 * 4096, 4096), 0);
+    assert_int_equal(status_of_registering(memory, 4), -EFAULT);
+    assert_int_equal(status_of_registering(memory, 2), 0);
+    nlx_dd_stats_get(drivers[A], &after);
+    assert_int_equal(after.ds_pins - before.ds_pins, after.ds_unpins - before.ds_unpins);
+    assert_true(after.ds_pins - before.ds_pins > 2 + 2 + 3);
+    munmap(memory, 2 * 4096);
+    munmap(memory + 3 * 4096, 4096);
+}
+
 M0_TEST(m0_151_m0_155_close_frees_everything)
 {
     struct machine *b = machine_up(B, 2);
@@ -323,6 +395,8 @@ int main(void)
         cmocka_unit_test(m0_140_busy_objects),
         cmocka_unit_test(m0_141_pins_and_maps),
         cmocka_unit_test(m0_149_bounds),
+        cmocka_unit_test(m0_4_a_device_that_is_missing_or_forbidden),
+        cmocka_unit_test(m0_33_memory_that_cannot_be_written),
         cmocka_unit_test(m0_151_m0_155_close_frees_everything),
         cmocka_unit_test(m0_152_killed_after_each_verb),
         cmocka_unit_test(m0_156_a_waiter_is_released),

@@ -9,6 +9,7 @@ unsigned completion_count;
 void (*on_completion)(const struct m0_net_buffer_event *event);
 uint32_t rig_net = SOCKLND;
 struct m0_net_domain *rig_other_domain;
+bool rig_synchronous;
 
 static void (*current_test)(void);
 static struct m0_net_domain domains[WORLD_NODES];
@@ -61,8 +62,10 @@ void __lsan_enable(void) __attribute__((weak));
 void rig_run(void (*test)(void), const struct world *world)
 {
     struct world copy = *world;
+    const char *delivery = getenv("RIG_DELIVERY");
 
     current_test = test;
+    rig_synchronous = delivery != NULL && strcmp(delivery, "synchronous") == 0;
     port_test_panic[0] = '\0';
     if (copy.settings[0].name == NULL)
         copy.settings[0] = (struct lnet_setting){"networks", rig_net == O2IBLND  ? "o2ib(ib0)"
@@ -96,6 +99,10 @@ const char *address_at(unsigned node, unsigned portal, int tmid)
     static unsigned next;
     char *text = texts[next++ % 16], number[16] = "*";
 
+    if (rig_flavour == RIG_MEMORY) {
+        snprintf(text, 80, "10.0.0.%u:%d", node + 1, 1000 + tmid);
+        return text;
+    }
     if (tmid >= 0)
         snprintf(number, sizeof(number), "%d", tmid);
     snprintf(text, 80, "%s:12345:%u:%s", libcfs_nid2str(nid_of(node)), portal, number);
@@ -121,6 +128,43 @@ struct m0_net_domain *domain(unsigned node)
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
+/* From STARTED on, until the machine is about to stop; the rest of the events is then delivered by
+ * the machine itself. */
+static void application_main(void *argument)
+{
+    struct machine *machine = argument;
+    struct m0_clink clink;
+
+    m0_clink_init(&clink, NULL);
+    m0_clink_add_lock(&machine->wake, &clink);
+    while (machine->tm.ntm_state == M0_NET_TM_STARTED) {
+        m0_net_buffer_event_notify(&machine->tm, &machine->wake);
+        m0_chan_wait(&clink);
+        if (machine->tm.ntm_state == M0_NET_TM_STARTED)
+            m0_net_buffer_event_deliver_all(&machine->tm);
+    }
+    m0_clink_del_lock(&clink);
+    m0_clink_fini(&clink);
+}
+
+static void application_end(struct machine *machine)
+{
+    if (machine->application == NULL)
+        return;
+    m0_chan_signal_lock(&machine->wake);
+    port_thread_join(machine->application);
+    m0_chan_fini_lock(&machine->wake);
+    m0_mutex_fini(&machine->guard);
+    machine->application = NULL;
+}
+
+static void application_begin(struct machine *machine)
+{
+    m0_mutex_init(&machine->guard);
+    m0_chan_init(&machine->wake, &machine->guard);
+    machine->application = port_thread_start("application", application_main, machine);
+}
+
 static void on_state(const struct m0_net_tm_event *event)
 {
     struct machine *machine = container_of(event->nte_tm, struct machine, tm);
@@ -137,6 +181,8 @@ static void on_state(const struct m0_net_tm_event *event)
         assert_ptr_equal(event->nte_ep, event->nte_tm->ntm_ep);
         snprintf(machine->started_as, sizeof(machine->started_as), "%s", event->nte_ep->nep_addr);
     }
+    if (rig_synchronous && machine->last == M0_NET_TM_STARTED && !machine->tm.ntm_bev_auto_deliver)
+        application_begin(machine);
     if (machine->on_state != NULL)
         machine->on_state(machine);
 }
@@ -150,6 +196,8 @@ struct machine *machine(unsigned node)
     machine->tm.ntm_callbacks = &tm_callbacks;
     host(node);
     assert_int_equal(m0_net_tm_init(&machine->tm, domain(node)), 0);
+    if (rig_synchronous)
+        assert_int_equal(m0_net_buffer_event_deliver_synchronously(&machine->tm), 0);
     machine->next = machines;
     machines = machine;
     return machine;
@@ -207,6 +255,7 @@ void machine_free(struct machine *machine)
     host(machine->node);
     if (machine->tm.ntm_state == M0_NET_TM_STARTED)
         machine_stop(machine, true);
+    application_end(machine);
     m0_net_tm_fini(&machine->tm);
     while (*link != machine)
         link = &(*link)->next;
@@ -259,7 +308,7 @@ static void note(const struct m0_net_buffer_event *event)
     if (on_completion != NULL)
         on_completion(event);
 }
-static const struct m0_net_buffer_callbacks callbacks = {
+const struct m0_net_buffer_callbacks rig_callbacks = {
     .nbc_cb = {note, note, note, note, note, note}};
 
 void wait_completions(unsigned count)
@@ -309,7 +358,7 @@ struct m0_net_buffer *buffer(unsigned node, size_t bytes)
     nb->nb_buffer.ov_vec.v_count[segments - 1] = bytes - 4096 * (size_t)(segments - 1);
     host(node);
     assert_int_equal(m0_net_buffer_register(nb, domain(node)), 0);
-    nb->nb_callbacks = &callbacks;
+    nb->nb_callbacks = &rig_callbacks;
     nb->nb_app_private = (void *)(uintptr_t)node;
     while (buffers[i] != NULL)
         i++;

@@ -13,6 +13,10 @@
  *
  * What callbacks see is in `completions`, in order. The rig stops and frees everything at the end,
  * and checks that nothing is left.
+ *
+ * With RIG_DELIVERY=synchronous in the environment, the machines deliver synchronously, and a
+ * thread for each of them does what an application does: it asks for a notification, waits, and
+ * delivers.
  */
 #ifndef JACQUARD_TESTS_M0_RIG_H
 #define JACQUARD_TESTS_M0_RIG_H
@@ -39,16 +43,17 @@ void rig_run(void (*test)(void), const struct world *world);
 
 /* How a host of the flavour under test is made; in the file of the flavour. */
 extern const struct m0_net_xprt *const rig_xprt;
-enum rig_flavour { RIG_KERNEL, RIG_USER, RIG_USER_BATCHED };
+enum rig_flavour { RIG_KERNEL, RIG_USER, RIG_USER_BATCHED, RIG_MEMORY };
 extern const enum rig_flavour rig_flavour;
 void rig_flavour_begin(void);
 void rig_flavour_end(void);
 void rig_domain(struct m0_net_domain *dom); /* a domain was opened */
+extern bool rig_synchronous; /* how events are delivered */
 
 extern uint32_t rig_net; /* LND type of the NIDs: SOCKLND at first; LOLND: all on node A */
 void host(unsigned node); /* the calls that follow come from there */
 lnet_nid_t nid_of(unsigned node);
-/* "NID:12345:42:tmid", one of 16 buffers in turn. tmid -1: "*". */
+/* "NID:12345:42:tmid", one of 16 buffers in turn. tmid -1: "*". In memory: "10.0.0.1:1001". */
 const char *address(unsigned node, int tmid);
 const char *address_at(unsigned node, unsigned portal, int tmid);
 struct m0_net_domain *domain(unsigned node); /* opens it */
@@ -67,6 +72,9 @@ struct machine {
     char started_as[80]; /* nte_ep's address */
     void (*on_state)(struct machine *machine);
     struct machine *next;
+    struct port_thread *application; /* that delivers events synchronously; or NULL */
+    struct m0_mutex guard; /* of `wake` */
+    struct m0_chan wake;
 };
 struct machine *machine(unsigned node); /* initialised */
 struct machine *machine_up(unsigned node, int tmid); /* started */
@@ -115,6 +123,8 @@ struct completion {
 };
 extern struct completion completions[COMPLETIONS_MAX];
 extern unsigned completion_count;
+/* What buffers of the rig have; also for those of pools. */
+extern const struct m0_net_buffer_callbacks rig_callbacks;
 extern void (*on_completion)(
     const struct m0_net_buffer_event *event); /* after it was noted; or NULL */
 void wait_completions(unsigned count); /* waits until there were so many, at most 100 s */

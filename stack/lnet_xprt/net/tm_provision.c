@@ -9,6 +9,8 @@
 
 /* ---- one machine ----------------------------------------------------------------------------- */
 
+static void try_again(struct m0_net_domain *dom);
+
 /* With the pool's lock and ntm_mutex. What is missing is stored before the pool can get a buffer,
  * which is announced once. */
 static void provision(struct m0_net_transfer_mc *tm, struct m0_net_buffer_pool *pool)
@@ -31,6 +33,7 @@ static void provision(struct m0_net_transfer_mc *tm, struct m0_net_buffer_pool *
         buf->nb_ep = NULL;
         if (m0_net__buffer_add(buf, tm) != 0) {
             m0_net__buffer_pool_put(pool, buf, tm->ntm_pool_colour, false);
+            try_again(tm->ntm_dom);
             break;
         }
     }
@@ -158,6 +161,8 @@ struct provisioner {
     struct m0_thread thread;
     struct m0_semaphore wake;
     bool stop;
+    bool works; /* it provisions now, and looks at `again` when it is done */
+    bool again; /* a buffer could not be added */
 };
 
 static void provisioner_main(struct provisioner *self)
@@ -165,12 +170,18 @@ static void provisioner_main(struct provisioner *self)
     size_t turn = 0;
 
     for (;;) {
-        m0_semaphore_down(&self->wake);
+        /* Nobody wakes the thread when whatever was lacking is there again. */
+        if (__atomic_exchange_n(&self->again, false, __ATOMIC_SEQ_CST))
+            m0_semaphore_timeddown(&self->wake, m0_time_from_now(1, 0));
+        else
+            m0_semaphore_down(&self->wake);
         while (m0_semaphore_trydown(&self->wake)) {
         }
         if (__atomic_load_n(&self->stop, __ATOMIC_ACQUIRE))
             return;
+        __atomic_store_n(&self->works, true, __ATOMIC_SEQ_CST);
         provision_all(self->dom, turn++);
+        __atomic_store_n(&self->works, false, __ATOMIC_SEQ_CST);
     }
 }
 
@@ -181,6 +192,19 @@ static struct provisioner *find(struct m0_net_root *root, const struct m0_net_do
     m0_list_for_each_entry(&root->nr_provisioners, it, struct provisioner,
                            link) if (it->dom == dom) return it;
     return NULL;
+}
+
+static void try_again(struct m0_net_domain *dom)
+{
+    struct m0_net_root *root = m0_net_root();
+    struct provisioner *self;
+
+    m0_mutex_lock(&root->nr_leaf);
+    self = find(root, dom);
+    if (self != NULL && !__atomic_exchange_n(&self->again, true, __ATOMIC_SEQ_CST) &&
+        !__atomic_load_n(&self->works, __ATOMIC_SEQ_CST))
+        m0_semaphore_up(&self->wake);
+    m0_mutex_unlock(&root->nr_leaf);
 }
 
 int m0_net__provisioner_start(struct m0_net_domain *dom)

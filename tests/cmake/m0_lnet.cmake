@@ -8,7 +8,7 @@ if(TARGET m0lnet_kernel)
     target_link_libraries(m0_world_${world} PRIVATE jacquard_lnet jacquard_flags PkgConfig::CMOCKA PkgConfig::GLIB)
     jacquard_no_whole_program(m0_world_${world})
   endforeach()
-  foreach(area IN ITEMS general machine address message bulk pool sync failure networks)
+  foreach(area IN ITEMS general machine address message bulk pool script sync failure networks)
     set(world wire)
     if(area STREQUAL networks)
       set(world networks)
@@ -46,4 +46,7 @@ if(TARGET m0lnet_kernel)
               $<TARGET_OBJECTS:m0_world_wire>
       DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   endforeach()
+  # The two sides of the ring of events, in two processes.
+  jacquard_test(m0_ring SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/ring_test.c DEPENDS m0lnet_user m0lnet_kernel jacquard_lnet port_posix PkgConfig::GLIB m pthread
+    INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)
 endif()

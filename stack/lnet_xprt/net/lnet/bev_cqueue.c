@@ -24,12 +24,13 @@ static size_t bev_cqueue_size(const struct nlx_core_bev_cqueue *q)
     return q->cbcq_nr;
 }
 
+/* What the consumer may look at at any time; the location of the producer changes meanwhile. */
 static bool bev_cqueue_invariant(const struct nlx_core_bev_cqueue *q)
 {
     int64_t count = m0_atomic64_get(&q->cbcq_count);
 
     return q->cbcq_nr >= M0_NET_LNET_BEVQ_MIN_SIZE && q->cbcq_consumer != 0 && count >= 0 &&
-           (size_t)count < q->cbcq_nr && nlx_core_kmem_loc_invariant(&q->cbcq_producer_loc);
+           (size_t)count < q->cbcq_nr;
 }
 
 static void bev_cqueue_init(struct nlx_core_bev_cqueue *q, struct nlx_core_buffer_event *first,
@@ -47,7 +48,7 @@ static void bev_cqueue_init(struct nlx_core_bev_cqueue *q, struct nlx_core_buffe
     q->cbcq_producer_loc = a->cbl_p_self_loc;
     q->cbcq_nr = M0_NET_LNET_BEVQ_MIN_SIZE;
     m0_atomic64_set(&q->cbcq_count, 0);
-    M0_POST(bev_cqueue_invariant(q));
+    M0_POST(bev_cqueue_invariant(q) && nlx_core_kmem_loc_invariant(&q->cbcq_producer_loc));
 }
 
 static void bev_cqueue_fini(struct nlx_core_bev_cqueue *q)

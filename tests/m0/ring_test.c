@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The ring of event slots between two real processes, in memory that they share: the kernel's side
+ * puts events, the process's side takes them and adds slots meanwhile.
+ */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* after those that it needs */
+#include <cmocka.h>
+
+#include "net/lnet/linux_kernel/klnet_pvt.h"
+/* The consumer's side is static in the compilation unit of the layer. */
+#include "net/lnet/lnet_main.c"
+
+enum { SLOTS = 64, PAGE = 4096 };
+
+struct shared {
+    struct nlx_core_transfer_mc ctm;
+    char pages[] __attribute__((aligned(PAGE))); /* a slot in each */
+};
+
+static struct nlx_core_buffer_event *slot(struct shared *shared, unsigned i)
+{
+    return (struct nlx_core_buffer_event *)(shared->pages + (size_t)PAGE * i);
+}
+
+static struct nlx_core_kmem_loc loc_of(void *address)
+{
+    struct nlx_core_kmem_loc loc;
+    uintptr_t offset = (uintptr_t)address % PAGE;
+
+    nlx_kcore_kmem_loc_set(&loc, virt_to_page((char *)address - offset), (uint32_t)offset);
+    return loc;
+}
+
+/* An event whose fields all follow from its number. */
+static void fill(struct nlx_core_buffer_event *event, uint64_t number)
+{
+    event->cbe_buffer_id = number;
+    event->cbe_time = number * 3;
+    event->cbe_status = (int32_t)(number & 0xffff);
+    event->cbe_length = number ^ 0x5555;
+    event->cbe_offset = ~number;
+    event->cbe_unlinked = (number & 1) != 0;
+}
+
+static bool is_event(const struct nlx_core_buffer_event *event, uint64_t number)
+{
+    struct nlx_core_buffer_event wanted = {.cbe_buffer_id = 0};
+
+    fill(&wanted, number);
+    return event->cbe_buffer_id == wanted.cbe_buffer_id && event->cbe_time == wanted.cbe_time &&
+           event->cbe_status == wanted.cbe_status && event->cbe_length == wanted.cbe_length &&
+           event->cbe_offset == wanted.cbe_offset && event->cbe_unlinked == wanted.cbe_unlinked;
+}
+
+/* The kernel never has more events than slots were promised: cbcq_nr - 1. */
+static void produce(struct nlx_kcore_transfer_mc *ktm, struct shared *shared, uint64_t count)
+{
+    struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
+    struct nlx_core_buffer_event event = {.cbe_buffer_id = 0};
+    uint64_t i;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (i = 0; i < count; i++) {
+        while ((uint64_t)m0_atomic64_get(&q->cbcq_count) + 1 >=
+               __atomic_load_n(&q->cbcq_nr, __ATOMIC_ACQUIRE))
+            sched_yield();
+        fill(&event, i);
+        if (!nlx_kcore_bevq_put(ktm, &event))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void m0_135_m0_136_two_processes(void **state)
+{
+    const uint64_t count = 10000000;
+    size_t size = sizeof(struct shared) + (size_t)SLOTS * PAGE;
+    struct shared *shared =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    static struct nlx_kcore_buffer_event kernels[SLOTS];
+    struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
+    struct nlx_kcore_domain kd = {.kd_map = NULL};
+    struct nlx_kcore_transfer_mc ktm = {.ktm_kd = &kd};
+    struct nlx_core_buffer_event *event;
+    uint64_t taken = 0, before_growth = count / SLOTS;
+    unsigned i, slots = 2;
+    int status;
+    pid_t child;
+
+    (void)state;
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    INIT_LIST_HEAD(&ktm.ktm_drv_bevs);
+    spin_lock_init(&ktm.ktm_bevq_lock);
+    ktm.ktm_ctm_loc = loc_of(&shared->ctm);
+    for (i = 0; i < SLOTS; i++) {
+        kernels[i].kbe_loc = loc_of(slot(shared, i));
+        nlx_kcore_bev_bless(&ktm, &kernels[i], slot(shared, i));
+    }
+    bev_cqueue_init(q, slot(shared, 0), slot(shared, 1));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        produce(&ktm, shared, count);
+    while (taken < count) {
+        event = bev_cqueue_get(q);
+        if (event == NULL) {
+            if (waitpid(child, &status, WNOHANG) == child && bev_cqueue_is_empty(q))
+                break; /* the other process has failed */
+            sched_yield();
+            continue;
+        }
+        if (!is_event(event, taken))
+            fail_msg("event %" PRIu64 " is another one", taken);
+        taken++;
+        if (slots < SLOTS && taken % before_growth == 0) {
+            bev_cqueue_add(q, slot(shared, slots++));
+            assert_int_equal(bev_cqueue_size(q), slots);
+        }
+    }
+    assert_int_equal(taken, count);
+    assert_int_equal(slots, SLOTS);
+    assert_true(bev_cqueue_is_empty(q));
+    waitpid(child, &status, 0);
+    bev_cqueue_fini(q);
+    munmap(shared, size);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(m0_135_m0_136_two_processes)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

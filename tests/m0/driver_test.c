@@ -386,6 +386,122 @@ M0_TEST(m0_156_a_waiter_is_released)
     assert_int_equal(waited, -EINTR);
 }
 
+/* ---- a process that ends while data moves -----------------------------------------------------
+ */
+
+static bool killed;
+static void kill_seven(void *argument)
+{
+    (void)argument;
+    nlx_dd_kill(drivers[A], 7);
+    killed = true;
+}
+
+/* Its read hangs in the network: only its own end waits for that, and nothing is written later. */
+M0_TEST(m0_153_m0_157_killed_during_a_read)
+{
+    struct machine *b = machine_up(B, 2);
+    struct m0_net_buffer *out = buffer(B, 8192);
+    const struct nlx_core_buf_desc *desc;
+    struct port_thread *thread;
+    struct process p, other;
+    sim_time_t begin;
+    unsigned i;
+
+    paint(out, 0, 8192, 1);
+    assert_int_equal(passive(b, out, M0_NET_QT_PASSIVE_BULK_SEND, 8192), 0);
+    desc = (const struct nlx_core_buf_desc *)out->nb_desc.nbd_data;
+    p = process_new(A, 7);
+    for (i = 0; i <= 4; i++)
+        assert_int_equal(process_step(&p, A, i), 0);
+    p.cb->cb_qtype = M0_NET_QT_ACTIVE_BULK_RECV;
+    p.cb->cb_length = 8192;
+    p.cb->cb_match_bits = desc->cbd_match_bits;
+    p.cb->cb_addr = desc->cbd_passive_ep;
+    other = process_new(A, 8);
+    assert_int_equal(process_dom_init(&other), 0);
+    assert_int_equal(process_register(&other), 0);
+    assert_int_equal(process_tm_start(&other, A, 10), 0);
+    wire.hold = true;
+    assert_int_equal(process_operation(&p, M0_LNET_BUF_ACTIVE_RECV), 0);
+    killed = false;
+    thread = port_thread_start("killer", kill_seven, NULL);
+    pass(10 * SIM_S);
+    assert_false(killed);
+
+    host(A);
+    begin = sim_local_time();
+    nlx_dd_close(other.file);
+    assert_true(sim_local_time() - begin < SIM_MS);
+    process_free_memory(&other);
+
+    wire.hold = false;
+    wire_release(100);
+    port_thread_join(thread);
+    driver_is_unused(A);
+    memset(p.memory, 0xaa, 8192);
+    pass(10 * SIM_S);
+    for (i = 0; i < 8192; i++)
+        assert_int_equal((uint8_t)p.memory[i], 0xaa);
+    process_free_memory(&p);
+}
+
+/* ---- waits that end early -------------------------------------------------------------------- */
+
+static unsigned interruptions;
+static bool interrupt_next;
+
+static int interrupted_open(const char *name, void **handle)
+{
+    (void)name;
+    return nlx_ucore_device_find("sim:")->ud_open("sim:", handle);
+}
+static void interrupted_close(void *handle)
+{
+    nlx_ucore_device_find("sim:")->ud_close(handle);
+}
+/* Every second wait is interrupted before it begins, as by a signal. */
+static long interrupted_ioctl(void *handle, unsigned cmd, void *arg)
+{
+    if (cmd == M0_LNET_BUF_EVENT_WAIT && (interrupt_next = !interrupt_next)) {
+        interruptions++;
+        pass(SIM_US);
+        return -EINTR;
+    }
+    return nlx_ucore_device_find("sim:")->ud_ioctl(handle, cmd, arg);
+}
+static struct nlx_ucore_device interrupted = {.ud_prefix = "interrupted:",
+                                              .ud_open = interrupted_open,
+                                              .ud_close = interrupted_close,
+                                              .ud_ioctl = interrupted_ioctl};
+
+M0_TEST(m0_150_interrupted_waits)
+{
+    struct machine *a, *b;
+    struct m0_net_buffer *from, *to;
+    unsigned i;
+
+    nlx_ucore_device_add(&interrupted);
+    nlx_ucore_dev_name = "interrupted:";
+    interruptions = 0;
+    a = machine_up(A, 1);
+    b = machine_up(B, 2);
+    nlx_ucore_dev_name = "sim:";
+    from = buffer(A, 4096);
+    to = buffer(B, 65536);
+    assert_int_equal(receive(b, to, 4096, 100), 0);
+    for (i = 0; i < 10; i++) {
+        paint(from, 0, 500, i);
+        assert_int_equal(send_to(a, from, 500, address(B, 2)), 0);
+        wait_completions(2 * i + 2);
+        expect_paint(to, completion_of(to, i)->offset, 500, i);
+    }
+    for (i = 0; i < completion_count; i++)
+        assert_int_equal(completions[i].status, 0);
+    assert_true(interruptions >= 10);
+    assert_int_equal(a->states + b->states, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +516,8 @@ int main(void)
         cmocka_unit_test(m0_151_m0_155_close_frees_everything),
         cmocka_unit_test(m0_152_killed_after_each_verb),
         cmocka_unit_test(m0_156_a_waiter_is_released),
+        cmocka_unit_test(m0_153_m0_157_killed_during_a_read),
+        cmocka_unit_test(m0_150_interrupted_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

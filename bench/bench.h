@@ -27,6 +27,20 @@ static inline double bench_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static inline int bench_ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Sorts the values. */
+static inline double bench_median(double *values, unsigned count)
+{
+    qsort(values, count, sizeof(values[0]), bench_ascending);
+    return values[count / 2];
+}
+
 struct bench {
     int json, rows;
     const char *name;

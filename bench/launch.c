@@ -170,21 +170,7 @@ static double fork_and_exec(unsigned processes)
     return bench_seconds() - started;
 }
 
-static int by_value(const void *one, const void *other)
-{
-    double a = *(const double *)one, b = *(const double *)other;
-
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, unsigned count)
-{
-    qsort(values, count, sizeof(*values), by_value);
-    return values[count / 2];
-}
-
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 static void compare(struct bench *bench, unsigned ranks, unsigned turns, const char *title,
                     char *what)
@@ -200,8 +186,8 @@ static void compare(struct bench *bench, unsigned ranks, unsigned turns, const c
         theirs[i] = launch(mpiexec, ranks, what, -1);
     }
     snprintf(name, sizeof(name), "%u ranks, %s: pmrun", ranks, title);
-    bench_row(bench, name, median(ours, turns) * 1e3, "ms",
-              theirs[0] < 0 ? 0 : median(theirs, turns) * 1e3);
+    bench_row(bench, name, bench_median(ours, turns) * 1e3, "ms",
+              theirs[0] < 0 ? 0 : bench_median(theirs, turns) * 1e3);
 }
 
 static void alone(struct bench *bench, unsigned ranks, unsigned turns)
@@ -213,7 +199,7 @@ static void alone(struct bench *bench, unsigned ranks, unsigned turns)
     for (i = 0; i < turns; i++)
         seconds[i] = launch(pmrun, ranks, what, -1);
     snprintf(name, sizeof(name), "%u ranks, PMI-2: pmrun", ranks);
-    bench_row(bench, name, median(seconds, turns) * 1e3, "ms", 0);
+    bench_row(bench, name, bench_median(seconds, turns) * 1e3, "ms", 0);
 }
 
 static void floor_of(struct bench *bench, unsigned processes, unsigned turns)
@@ -225,7 +211,7 @@ static void floor_of(struct bench *bench, unsigned processes, unsigned turns)
     for (i = 0; i < turns; i++)
         seconds[i] = fork_and_exec(processes);
     snprintf(name, sizeof(name), "%u processes, do nothing: fork, exec", processes);
-    bench_row(bench, name, median(seconds, turns) * 1e3, "ms", 0);
+    bench_row(bench, name, bench_median(seconds, turns) * 1e3, "ms", 0);
 }
 
 static double puts_per_second(char *launcher)
@@ -260,8 +246,8 @@ static void puts_row(struct bench *bench, unsigned turns)
         ours[i] = puts_per_second(pmrun);
         theirs[i] = puts_per_second(mpiexec);
     }
-    bench_row(bench, "64 ranks put at once: pmrun", median(ours, turns), "puts/s",
-              median(theirs, turns));
+    bench_row(bench, "64 ranks put at once: pmrun", bench_median(ours, turns), "puts/s",
+              bench_median(theirs, turns));
 }
 
 int main(int argc, char **argv)

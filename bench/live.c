@@ -138,19 +138,6 @@ static bool run_pair(const struct subject *subject)
     return good;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof(*values), by_size);
-    return values[ROUNDS / 2];
-}
-
 static double figures[SUBJECTS][BENCH_LIVE_MEASURES][ROUNDS], smsg[ROUNDS];
 
 static bool run_all(void)
@@ -273,11 +260,11 @@ int main(int argc, char **argv)
         usleep(10000);
     if (!good)
         return 1;
-    median(smsg);
+    bench_median(smsg, ROUNDS);
     smsg[0] = smsg[ROUNDS / 2];
     for (i = 0; i < SUBJECTS; i++)
         for (m = 0; m < BENCH_LIVE_MEASURES; m++)
-            figures[i][m][0] = median(figures[i][m]);
+            figures[i][m][0] = bench_median(figures[i][m], ROUNDS);
     if (!bench.json)
         print_table();
     bench_begin(&bench, "live", argc, argv);

@@ -27,6 +27,7 @@
 #include <lnet/live.h>
 
 #include "bench.h"
+#include "simulate.h"
 
 #define ROUNDS 5u
 #define TIMEOUT_S 120u
@@ -315,19 +316,6 @@ static bool run_pair(void (*body)(unsigned self, int end, unsigned round), unsig
     return good;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, unsigned count)
-{
-    qsort(values, count, sizeof(values[0]), ascending);
-    return values[count / 2];
-}
-
 static bool live(struct bench *bench)
 {
     double middle[FIGURES];
@@ -340,7 +328,7 @@ static bool live(struct bench *bench)
         }
     }
     for (i = 0; i < FIGURES; i++)
-        middle[i] = median(shared->figure[i], ROUNDS);
+        middle[i] = bench_median(shared->figure[i], ROUNDS);
     bench_row(bench, "live: PUT of 8 B one way; raw TCP", middle[LNET_PUT_US], "us",
               middle[RAW_PUT_US]);
     bench_row(bench, "live: GET of 1 MiB, 8 at a time; raw TCP", middle[LNET_GET_GBPS], "GB/s",
@@ -349,50 +337,6 @@ static bool live(struct bench *bench)
 }
 
 /* ---- simulated ------------------------------------------------------------------------------- */
-
-struct cost {
-    double seconds; /* of processor time */
-    double bytes; /* at most resident */
-};
-
-/* Runs the scenario. Exits if it does not hold. */
-static struct cost simulate(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static struct cost simulate(const char *format, ...)
-{
-    char program[4096], file[] = "/tmp/bench-lnet-XXXXXX";
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 16);
-    int fd = mkstemp(file), status = 0;
-    FILE *scenario = fd < 0 ? NULL : fdopen(fd, "w");
-    struct rusage usage;
-    char *end;
-    va_list args;
-    pid_t pid;
-
-    if (length <= 0 || scenario == NULL)
-        exit(1);
-    program[length] = '\0';
-    end = strrchr(program, '/') + 1;
-    snprintf(end, sizeof(program) - (size_t)(end - program), "sim-run");
-    va_start(args, format);
-    vfprintf(scenario, format, args);
-    va_end(args);
-    fclose(scenario);
-    fflush(stdout);
-    pid = fork();
-    if (pid == 0) {
-        execl(program, program, "--quiet", file, NULL);
-        _exit(127);
-    }
-    if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status != 0) {
-        fprintf(stderr, "bench-lnet: %s %s failed\n", program, file);
-        exit(1);
-    }
-    unlink(file);
-    return (struct cost){(double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 +
-                             (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6,
-                         (double)usage.ru_maxrss * 1024};
-}
 
 static double traffic_seconds(unsigned messages, unsigned gets, bool ack)
 {
@@ -418,7 +362,7 @@ static double rate(unsigned gets, bool ack)
 
         rates[i] = (many - few) * 64.0 / (traffic_seconds(many, gets, ack) - begin) / 1e6;
     }
-    return median(rates, 3);
+    return bench_median(rates, 3);
 }
 
 static double idle_bytes(unsigned nodes)

@@ -3,73 +3,15 @@
  * What an application does, from begin to end: scripts E2E-1 to E2E-4, E2E-6, E2E-9, E2E-12 and
  * E2E-13 of item 158. The server is on node A.
  */
-#include "rig.h"
-
 #include "lib/arith.h"
-#include "net/buffer_pool.h"
-#include "net/net_internal.h"
+#include "pools.h"
 
 enum { MIB = 1 << 20, SERVER = 1, CLIENT = 2 };
-#define ANY ((uint32_t)M0_BUFFER_ANY_COLOUR)
 
 static struct m0_net_buffer_pool pool;
-static unsigned not_empty_calls, below_calls;
-
-static void on_not_empty(struct m0_net_buffer_pool *which)
-{
-    not_empty_calls++;
-    m0_net_domain_buffer_pool_not_empty(which);
-}
-static void on_below_threshold(struct m0_net_buffer_pool *which)
-{
-    (void)which;
-    below_calls++;
-}
-static const struct m0_net_buffer_pool_ops ops = {on_not_empty, on_below_threshold};
-
-static void pool_up(int buffers, uint32_t segments)
-{
-    memset(&pool, 0, sizeof(pool));
-    pool.nbp_ops = &ops;
-    host(A);
-    assert_int_equal(m0_net_buffer_pool_init(&pool, domain(A), 1, segments, 4096, 1, 12, false), 0);
-    m0_net_buffer_pool_lock(&pool);
-    assert_int_equal(m0_net_buffer_pool_provision(&pool, (uint32_t)buffers), buffers);
-    m0_net_buffer_pool_unlock(&pool);
-    not_empty_calls = below_calls = 0;
-}
-
-static void pool_down(void)
-{
-    host(A);
-    m0_net_buffer_pool_fini(&pool);
-}
-
-static struct m0_net_buffer *take(void)
-{
-    struct m0_net_buffer *nb;
-
-    m0_net_buffer_pool_lock(&pool);
-    nb = m0_net_buffer_pool_get(&pool, ANY);
-    m0_net_buffer_pool_unlock(&pool);
-    return nb;
-}
-
-static void put_back(struct m0_net_buffer *nb)
-{
-    m0_net_buffer_pool_lock(&pool);
-    m0_net_buffer_pool_put(&pool, nb, 0);
-    m0_net_buffer_pool_unlock(&pool);
-}
-
 static struct machine *server;
 
-static size_t queued(void)
-{
-    return m0_net_tm_tlist_length(&server->tm.ntm_q[M0_NET_QT_MSG_RECV]);
-}
-
-static struct machine *pooled(int tmid, m0_bcount_t min, uint32_t msgs)
+static struct machine *with_pool(int tmid, m0_bcount_t min, uint32_t msgs)
 {
     struct machine *result = machine(A);
 
@@ -104,9 +46,9 @@ static void eight_in_a_buffer(const struct m0_net_buffer_event *event)
         assert_int_equal(pool.nbp_free, 2);
         return;
     }
-    assert_int_equal(queued(), 2); /* it was filled before */
+    assert_int_equal(queued(server), 2); /* it was filled before */
     assert_int_equal(pool.nbp_free, 1);
-    put_back(nb);
+    put_back(&pool, nb, 0);
     assert_int_equal(pool.nbp_free, 2);
 }
 
@@ -124,9 +66,9 @@ M0_TEST(m0_158_e2e_1_messages_into_buffers_of_a_pool)
     uint32_t dropped;
     unsigned i;
 
-    pool_up(4, 4);
-    server = pooled(SERVER, 2048, 8);
-    assert_int_equal(queued(), 2);
+    pool_up(&pool, A, 1, 4, 4);
+    server = with_pool(SERVER, 2048, 8);
+    assert_int_equal(queued(server), 2);
     assert_int_equal(pool.nbp_free, 2);
     client = machine_up(B, CLIENT);
     nb = buffer(B, 4096);
@@ -154,7 +96,7 @@ M0_TEST(m0_158_e2e_1_messages_into_buffers_of_a_pool)
     assert_int_equal(received, 8);
     assert_int_equal(free_at_stop, 4);
     machine_free(server);
-    pool_down();
+    pool_down(&pool, A);
 }
 
 static void four_and_again(const struct m0_net_buffer_event *event)
@@ -279,7 +221,7 @@ static void free_descriptor(const struct m0_net_buffer_event *event)
     if (nb->nb_pool == NULL)
         return;
     m0_net_desc_free(&nb->nb_desc);
-    put_back(nb);
+    put_back(&pool, nb, 0);
 }
 
 M0_TEST(m0_158_e2e_6_bulk_of_a_server)
@@ -289,7 +231,7 @@ M0_TEST(m0_158_e2e_6_bulk_of_a_server)
     unsigned round, i;
 
     server = machine_up(A, SERVER);
-    pool_up(BULKS, 256);
+    pool_up(&pool, A, 1, BULKS, 256);
     for (i = 0; i < BULKS; i++)
         theirs[i] = buffer(B, MIB);
     for (round = 0; round < 2; round++) { /* the server reads, then it writes */
@@ -306,11 +248,11 @@ M0_TEST(m0_158_e2e_6_bulk_of_a_server)
         }
         host(A);
         for (i = 0; i < BULKS; i++) {
-            assert_non_null(mine[i] = take());
+            assert_non_null(mine[i] = take(&pool, ANY));
             mine[i]->nb_callbacks = &rig_callbacks;
         }
         assert_int_equal(below_calls, 1);
-        assert_null(take());
+        assert_null(take(&pool, ANY));
         for (i = 0; i < BULKS; i++) {
             paint(mine[i], 0, MIB, 100 + i);
             assert_int_equal(
@@ -350,7 +292,7 @@ M0_TEST(m0_158_e2e_6_bulk_of_a_server)
         assert_int_equal(count_completions(nb), 0);
         assert_int_equal(nb->nb_flags, M0_NET_BUF_REGISTERED);
     }
-    pool_down();
+    pool_down(&pool, A);
 }
 
 /* ---- a request handler ----------------------------------------------------------------------- */
@@ -484,11 +426,6 @@ M0_TEST(m0_158_e2e_9_m0_128_the_loop_of_a_request_handler)
 
 /* ---- too few buffers ------------------------------------------------------------------------- */
 
-static int64_t deficit(struct machine *machine)
-{
-    return m0_atomic64_get(&machine->tm.ntm_recv_queue_deficit);
-}
-
 static struct m0_net_buffer *withheld[8];
 static unsigned withheld_count;
 static void withhold(const struct m0_net_buffer_event *event)
@@ -503,9 +440,9 @@ M0_TEST(m0_158_e2e_12_a_pool_that_is_empty)
     struct m0_net_buffer *nb = buffer(B, 4096);
     unsigned i;
 
-    pool_up(3, 1);
-    one = pooled(10, 4096, 1);
-    two = pooled(11, 4096, 1);
+    pool_up(&pool, A, 1, 3, 1);
+    one = with_pool(10, 4096, 1);
+    two = with_pool(11, 4096, 1);
     assert_int_equal(deficit(one) + deficit(two), 1);
     withheld_count = 0;
     on_completion = withhold;
@@ -521,14 +458,14 @@ M0_TEST(m0_158_e2e_12_a_pool_that_is_empty)
                      4);
     not_empty_calls = 0;
     host(A);
-    put_back(withheld[0]);
+    put_back(&pool, withheld[0], 0);
     assert_int_equal(not_empty_calls, 1);
     assert_int_equal(pool.nbp_free, 1);
     pass(SIM_MS);
     assert_int_equal(pool.nbp_free, 0);
     assert_int_equal(deficit(one) + deficit(two), 3);
-    put_back(withheld[1]);
-    put_back(withheld[2]);
+    put_back(&pool, withheld[1], 0);
+    put_back(&pool, withheld[2], 0);
     assert_int_equal(not_empty_calls, 2); /* the second of them found one there */
     pass(SIM_MS);
     assert_int_equal(pool.nbp_free, 0);
@@ -539,7 +476,7 @@ M0_TEST(m0_158_e2e_12_a_pool_that_is_empty)
     on_completion = NULL;
     machine_free(one);
     machine_free(two);
-    pool_down();
+    pool_down(&pool, A);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

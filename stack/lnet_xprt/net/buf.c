@@ -248,6 +248,9 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     home = qtype == M0_NET_QT_MSG_RECV && !retained && ev->nbe_status < 0 &&
            tm->ntm_state == M0_NET_TM_STOPPING && buf->nb_pool != NULL &&
            buf->nb_pool == tm->ntm_recv_pool;
+#ifdef M0_NET_POOL_RETURN_BY_CB
+    home = false; /* the callback returns it, as older applications expect */
+#endif
     m0_net__tm_callback_begin(tm);
     m0_mutex_unlock(&tm->ntm_mutex);
 

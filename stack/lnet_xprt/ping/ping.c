@@ -10,7 +10,7 @@
 #include "lib/string.h"
 #include "net/net.h"
 
-enum { MESSAGE_HEAD = 19, PATTERN = 9 }; /* 'r', "%08u" with its NUL, twice */
+enum { MESSAGE_HEAD = 19 }; /* 'r', "%08u" with its NUL, twice */
 
 /* A buffer and the end of its operation. */
 struct slot {
@@ -51,15 +51,19 @@ void m0_ping_options_default(struct m0_ping_options *options)
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
+/* The text that is repeated, a hundred times. */
+#define TEN_TIMES(text) text text text text text text text text text text
+static char pattern[] = TEN_TIMES(TEN_TIMES("abcdefghi"));
+enum { PATTERN = sizeof(pattern) - 1 };
+
 static void fill(struct slot *slot, m0_bcount_t bytes)
 {
-    static char text[] = "abcdefghi";
     struct m0_bufvec_cursor cursor;
     m0_bcount_t at;
 
     m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
     for (at = 0; at < bytes; at += PATTERN)
-        m0_bufvec_cursor_copyto(&cursor, text, min_type(m0_bcount_t, PATTERN, bytes - at));
+        m0_bufvec_cursor_copyto(&cursor, pattern, min_type(m0_bcount_t, PATTERN, bytes - at));
     slot->nb.nb_length = bytes;
 }
 
@@ -73,7 +77,7 @@ static bool is_filled(struct slot *slot, m0_bcount_t bytes)
     for (at = 0; at < bytes; at += part) {
         part = min_type(m0_bcount_t, PATTERN, bytes - at);
         if (m0_bufvec_cursor_copyfrom(&cursor, text, part) != part ||
-            memcmp(text, "abcdefghi", part) != 0)
+            memcmp(text, pattern, part) != 0)
             return false;
     }
     return true;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * bench-m0net: m0_net over simulated LNet. 63 clients send messages to a server, which answers, and
+ * reads and writes their memory: m0_ping, with its checks of all data.
+ *
+ * Rates are per second of processor time, and are the difference of a long and a short run, so that
+ * the begin does not count. Medians of three.
+ */
+#include "bench.h"
+#include "simulate.h"
+
+#define NODES 64u
+#define FEW 20u /* loops of a client */
+#define MANY 420u
+#define PER_LOOP 6u /* four messages and two bulk transfers */
+
+static double seconds_of(const char *flavour, unsigned loops)
+{
+    return simulate("name: rate\nseed: 17\n"
+                    "fabric: {name: ethernet, topology: single-switch, nodes: %u}\n"
+                    "lnet: {nodes: [{name: all, nodes: 0-%u, networks: tcp(ethernet)}]}\n"
+                    "jobs: [{name: peers, nodes: 0-%u, workload: m0_ping, args: {loops: %u, bytes: "
+                    "4KiB, buffers: 200, flavour: %s}}]\n"
+                    "expect: [{ledger: balanced}, {metric: peers.errors, equals: 0}]\n",
+                    NODES, NODES - 1, NODES - 1, loops, flavour)
+        .seconds;
+}
+
+/* Operations per second. */
+static double rate(const char *flavour)
+{
+    double rates[3];
+    unsigned i;
+
+    for (i = 0; i < 3; i++) {
+        double begin = seconds_of(flavour, FEW);
+
+        rates[i] = (MANY - FEW) * (NODES - 1.0) * PER_LOOP / (seconds_of(flavour, MANY) - begin);
+    }
+    return bench_median(rates, 3);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench;
+
+    bench_begin(&bench, "m0net", argc, argv);
+    bench_row(&bench, "messages and bulk, in the kernel", rate("kernel") / 1e3, "k/s", 150);
+    bench_row(&bench, "messages and bulk, from user space", rate("user") / 1e3, "k/s", 150);
+    bench_row(&bench, "messages and bulk, in batches", rate("batched") / 1e3, "k/s", 150);
+    bench_calibrate(&bench);
+    bench_end(&bench);
+    return 0;
+}

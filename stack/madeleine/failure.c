@@ -55,7 +55,7 @@ const char *mad_error_text(int code)
     return texts[code];
 }
 
-static void tell(const mad_failure_t *failure)
+static void report_by_default(const mad_failure_t *failure)
 {
     char lines[MAD_TEXT_MAX + 160];
 
@@ -73,7 +73,7 @@ void mad_report(const mad_failure_t *failure)
     if (process->handler != NULL)
         process->handler(failure, process->handler_arg);
     else
-        tell(failure);
+        report_by_default(failure);
 }
 
 mad_failure_handler_t mad_set_failure_handler(mad_failure_handler_t handler, void *arg)

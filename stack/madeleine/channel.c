@@ -346,8 +346,13 @@ static bool has_open_message(p_mad_channel_t channel)
     return channel->reception_lock;
 }
 
+/*
+ * Collective. The fence comes first: what a driver sends while it closes must not reach a process
+ * that still waits for messages on the channel.
+ */
 static int close_channel(p_mad_channel_t channel)
 {
+    struct mad_boot *boot = ((struct mad_session *)channel->adapter->driver->madeleine)->boot;
     const mad_driver_interface_t *interface = interface_of(channel);
     p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
     int error;
@@ -355,7 +360,9 @@ static int close_channel(p_mad_channel_t channel)
     while (*place != channel)
         place = &(*place)->next;
     *place = channel->next;
-    error = optional(interface->before_close_channel, channel);
+    error = boot->ops->fence(boot);
+    if (error == MAD_OK)
+        error = optional(interface->before_close_channel, channel);
     disconnect_all(channel);
     if (error == MAD_OK)
         error = optional(interface->after_close_channel, channel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers that go, and strangers that connect. */
+/* Peers that go, and connections with a wrong hello. */
 #define _GNU_SOURCE
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ static void mad_55_the_peer_goes_outside_of_a_message(void **state)
 }
 
 /* Connects to the adapter and says `hello`; the last one of them says nothing. */
-static int stranger(p_mad_madeleine_t session, const unsigned char *hello, size_t length)
+static int raw_client(p_mad_madeleine_t session, const unsigned char *hello, size_t length)
 {
     unsigned port = (unsigned)strtoul(session->adapter[0].parameter, NULL, 10);
     int fd = mad_tcp_dial("127.0.0.1", port), code;
@@ -104,7 +104,7 @@ static void hello(unsigned char *bytes, const uint64_t *fields)
     mad_tcp_put(bytes + 24, fields[5], 8);
 }
 
-static void strangers(p_mad_madeleine_t session, int rank)
+static void wrong_hellos(p_mad_madeleine_t session, int rank)
 {
     const uint64_t job = mad_job_hash(session);
     /* magic, version, sender, receiver, channel, job: each time one is wrong */
@@ -122,11 +122,11 @@ static void strangers(p_mad_madeleine_t session, int rank)
     /* They wait in the listener's queue before rank 0 connects. */
     for (i = 0; rank == 1 && i < WRONG; i++) {
         hello(bytes, wrong[i]);
-        fds[i] = stranger(session, bytes, sizeof(bytes));
+        fds[i] = raw_client(session, bytes, sizeof(bytes));
     }
     if (rank == 1) {
-        fds[WRONG] = stranger(session, bytes, 5);
-        fds[WRONG + 1] = stranger(session, bytes, 0);
+        fds[WRONG] = raw_client(session, bytes, 5);
+        fds[WRONG + 1] = raw_client(session, bytes, 0);
     }
     ranks_barrier();
     channel = mad_open_channel(session, 0);
@@ -141,9 +141,9 @@ static void strangers(p_mad_madeleine_t session, int rank)
         CHECK(ranks_receive(channel, NULL) == 4);
 }
 
-static void mad_56_strangers_are_refused(void **state)
+static void mad_56_wrong_hellos_are_refused(void **state)
 {
-    ranks_run(2, NULL, strangers);
+    ranks_run(2, NULL, wrong_hellos);
     assert_int_equal(ranks_all_failures(), 0);
 }
 
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_55_the_peer_goes_inside_a_message),
         cmocka_unit_test(mad_55_the_peer_goes_outside_of_a_message),
-        cmocka_unit_test(mad_56_strangers_are_refused),
+        cmocka_unit_test(mad_56_wrong_hellos_are_refused),
         cmocka_unit_test(mad_20_an_empty_message),
     };
 

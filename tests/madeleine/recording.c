@@ -211,7 +211,9 @@ static void lengths(p_mad_buffer_group_t group, bool capacity, char *text, size_
 {
     size_t used = 0;
 
-    for (p_mad_buffer_t each = group->buffer_list.first; each != NULL; each = each->next)
+    text[0] = '\0';
+    for (p_mad_buffer_t each = group->buffer_list.first;
+         each != NULL && used < size && !recording.quiet; each = each->next)
         used += (size_t)snprintf(text + used, size - used, "%s%zu", used != 0 ? "," : "",
                                  capacity ? each->length : each->bytes_written);
 }

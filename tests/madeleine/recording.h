@@ -67,6 +67,8 @@ struct world {
 extern struct world world;
 /* What the boot of rank 1 reads in place of rank 0's value of a key; NULL: its own. */
 extern const char *foreign_key, *foreign_value;
+extern int world_size; /* ranks of the sessions; two of them exist */
+extern int boot_gets; /* reads of values since a test cleared it */
 void world_open(const struct link_kind *kinds, int links, int check);
 /* The same up to the channel of rank 1, which may fail. */
 void world_sessions(const struct link_kind *kinds, int links, int check);

@@ -108,7 +108,7 @@ def test_mad_87_a_process_is_killed(compiled):
     assert "from 2: 7\nEPEER inside\nEPEER, no peer is left\n" in done.stdout
 
 
-def test_mad_80_levels_that_differ_between_processes(tmp_path):
+def test_mad_80_mad_28_levels_that_differ_between_processes(tmp_path):
     script = tmp_path / "differ"
     script.write_text(f'#!/bin/sh\nMAD_CHECK=$((PMI_RANK % 2)) exec {BIN}/mad_test\n')
     script.chmod(0o755)

@@ -348,6 +348,21 @@ static void mad_77_mad_80_mad_81_sessions_that_differ(void **state)
     world_close();
 }
 
+static void mad_79_keys_and_reads_at_the_start(void **state)
+{
+    static const int sizes[] = {3, 1000};
+
+    for (int i = 0; i < 2; i++) {
+        world_size = sizes[i];
+        boot_gets = 0;
+        world_sessions(&eager, 1, 0); /* the boot checks each key and value */
+        assert_non_null(world.session[0]);
+        assert_int_equal(boot_gets, 2 * 3);
+        world_close();
+    }
+    world_size = 3;
+}
+
 static void mad_78_adapter_lists(void **state)
 {
     static const struct mad_driver_entry none[] = {{NULL}};
@@ -420,6 +435,7 @@ int main(void)
         cmocka_unit_test(failures_of_the_receiver_leak_nothing),
         cmocka_unit_test(mad_88_the_default_handler),
         cmocka_unit_test(mad_77_mad_80_mad_81_sessions_that_differ),
+        cmocka_unit_test(mad_79_keys_and_reads_at_the_start),
         cmocka_unit_test(mad_78_adapter_lists),
         cmocka_unit_test(the_command_line_of_2000),
     };

@@ -7,6 +7,7 @@ int failure_count, failure_code;
 mad_failure_t failure_last;
 char failure_text[MAD_TEXT_MAX];
 const char *foreign_key, *foreign_value;
+int world_size = 3, boot_gets;
 
 void recording_register(p_mad_driver_t driver);
 
@@ -24,6 +25,9 @@ static int put(struct mad_boot *boot, const char *key, const char *value)
     struct mirror *mirror = (struct mirror *)boot;
 
     assert_true(strlen(key) <= 63 && strlen(value) <= 1023);
+    assert_true(strncmp(key, "mad.", 4) == 0 && key[5] == '.');
+    assert_non_null(strchr("vhacox", key[4]));
+    assert_null(strpbrk(value, ";= "));
     assert_int_not_equal(mirror->count, PAIRS_MAX);
     snprintf(mirror->keys[mirror->count], MAD_KEY_MAX, "%s", key);
     snprintf(mirror->values[mirror->count++], MAD_VALUE_MAX, "%s", value);
@@ -51,6 +55,7 @@ static int get(struct mad_boot *boot, int rank, const char *key, char *value, si
     struct mirror *mirror = (struct mirror *)boot;
 
     value[0] = '\0';
+    boot_gets++;
     if (foreign_key != NULL && boot->rank == 1 && strcmp(key, foreign_key) == 0) {
         snprintf(value, size, "%s", foreign_value);
         return MAD_OK;
@@ -72,7 +77,7 @@ static struct mad_boot *mirror_new(int rank)
     struct mirror *mirror = calloc(1, sizeof(*mirror));
 
     assert_non_null(mirror);
-    mirror->boot = (struct mad_boot){.ops = &ops, .size = 3, .rank = rank, .job = "job"};
+    mirror->boot = (struct mad_boot){.ops = &ops, .size = world_size, .rank = rank, .job = "job"};
     return &mirror->boot;
 }
 

@@ -10,7 +10,7 @@
 struct mad_process *mad_process(void)
 {
     void **slot = port_slot(PORT_SLOT_MADELEINE);
-    const char *threads;
+    const char *threads, *wait;
 
     if (*slot == NULL) {
         struct mad_process *process = calloc(1, sizeof(*process));
@@ -19,6 +19,9 @@ struct mad_process *mad_process(void)
             port_panic("FAILURE: not enough memory");
         threads = port_getenv("MAD_THREADS");
         process->threads = threads != NULL && strcmp(threads, "1") == 0;
+        wait = port_getenv("MAD_WAIT");
+        process->wait_ops =
+            wait != NULL && strcmp(wait, "busy") == 0 ? &mad_wait_busy : &mad_wait_sleeping;
         *slot = process;
     }
     return *slot;

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
 #include "internal.h"
@@ -52,21 +51,9 @@ void mad_set_wait_ops(const struct mad_wait_ops *ops, void *arg)
     process->wait_arg = ops != NULL ? arg : NULL;
 }
 
-static const struct mad_wait_ops *chosen(struct mad_process *process)
-{
-    const char *name;
-
-    if (process->wait_ops == NULL) {
-        name = port_getenv("MAD_WAIT");
-        process->wait_ops =
-            name != NULL && strcmp(name, "busy") == 0 ? &mad_wait_busy : &mad_wait_sleeping;
-    }
-    return process->wait_ops;
-}
-
 int mad_wait(mad_event_t *event, int64_t timeout_ns)
 {
     struct mad_process *process = mad_process();
 
-    return chosen(process)->wait(process->wait_arg, event, timeout_ns);
+    return process->wait_ops->wait(process->wait_arg, event, timeout_ns);
 }

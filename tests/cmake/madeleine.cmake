@@ -16,3 +16,20 @@ if(TARGET madeleine)
   endforeach()
   target_link_options(mad_tcp PRIVATE -Wl,--wrap=sendmsg)
 endif()
+# The same, all of it checked for races. HAVE_TSAN: pmi.cmake.
+if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
+  include(CheckCSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+  check_c_source_compiles("int main(void) { return 0; }" HAVE_TSAN)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(HAVE_TSAN)
+    set(mad_folder ${CMAKE_SOURCE_DIR}/stack/madeleine)
+    file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c)
+    jacquard_test(mad_threads_checked
+      SOURCES ${mad_tests}/threads_test.c ${mad_tests}/ranks.c ${mad_sources} ${CMAKE_SOURCE_DIR}/stack/port/posix.c
+      DEPENDS pmi_static pthread
+      INCLUDES ${mad_folder} ${mad_folder}/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/stack/pmi2/include)
+    target_compile_options(mad_threads_checked PRIVATE -fsanitize=thread -g)
+    target_link_options(mad_threads_checked PRIVATE -fsanitize=thread)
+  endif()
+endif()

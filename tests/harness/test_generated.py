@@ -35,6 +35,7 @@ def checklists(tmp_path):
         "tests/checklists/gni.csv": "# licence\nnumber,text\n5,fields\n",
         "tests/checklists/lnet.csv": "# licence\nnumber,text\n7,strings\n",
         "tests/checklists/m0.csv": "# licence\nnumber,text\n8,buffers\n",
+        "tests/checklists/mad.csv": "# licence\nnumber,text\n3,blocks\n",
     })
     return tmp_path
 

@@ -42,6 +42,13 @@ if(TARGET lnet)
   install(TARGETS jacquard-lnet jacquard-lst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# Madeleine II: programs of the year 2000 include <madeleine.h>.
+if(TARGET madeleine_shared)
+  install(DIRECTORY stack/madeleine/include/ DESTINATION ${jacquard_headers}/madeleine FILES_MATCHING PATTERN *.h)
+  install(TARGETS madeleine_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS mad_ping mad_test RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
 # The libraries that accompany libugni on a Cray system.
 if(TARGET jacquard_cray)
   install(DIRECTORY sim/cray/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h PATTERN cray EXCLUDE)

@@ -13,7 +13,8 @@ import sys
 
 from generated import arguments, files, finish, read_csv, without_comments
 
-LISTS = {"ugni": "uGNI", "aries": "Aries", "pmi2": "PMI-2", "gni": "libfabric provider", "lnet": "LNet", "m0": "m0_net"}
+LISTS = {"ugni": "uGNI", "aries": "Aries", "pmi2": "PMI-2", "gni": "libfabric provider", "lnet": "LNet", "m0": "m0_net",
+         "mad": "Madeleine II"}
 ANY = "|".join(LISTS)
 ITEM = re.compile(rf"(?<![A-Za-z0-9])({ANY})[_-](\d+)(?![A-Za-z0-9])")
 NAME = {

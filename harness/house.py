@@ -53,6 +53,7 @@ ARROWS = {
     "stack/port": ["sim/cray"],  # the header of kdreg
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
+    "stack/madeleine": ["stack/port", "stack/pmi2"],
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "workloads": ["sim/aries", "sim/lnet", "stack/lst", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }
@@ -91,6 +92,7 @@ PREFIXES = {
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
+    "stack/madeleine": ("mad_", "tbx_"),
     "stack/lst": ("lst_",),
     "workloads": ("wl_", "rank_"),
     "bench": ("bench_",),

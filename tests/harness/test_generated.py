@@ -35,6 +35,7 @@ def checklists(tmp_path):
         "tests/checklists/gni.csv": "# licence\nnumber,text\n5,fields\n",
         "tests/checklists/lnet.csv": "# licence\nnumber,text\n7,strings\n",
         "tests/checklists/m0.csv": "# licence\nnumber,text\n8,buffers\n",
+        "tests/checklists/mad.csv": "# licence\nnumber,text\n3,blocks\n",
     })
     return tmp_path
 
@@ -64,7 +65,7 @@ def test_coverage_finds_names(checklists):
     assert row(aries, 3) == "| 3 | links | full | `scenarios/other.yaml`<br>`tests/unit/a_test.c` aries_1_aries_3_both |"
     assert row(text, "uGNI") == "| uGNI | 4 | 3 | 0 | 0 | 1 | 3 |"
     assert row(text, "Aries") == "| Aries | 2 | 2 | 0 | 0 | 0 | 2 |"
-    assert row(text, "all") == "| all | 11 | 7 | 0 | 0 | 4 | 7 |"
+    assert row(text, "all") == "| all | 12 | 7 | 0 | 0 | 5 | 7 |"
 
 
 PARTIAL = "# licence\nlist,number,covered,note\n"

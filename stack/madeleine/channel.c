@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Channels: their connections, opening and closing. */
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+typedef int (*channel_entry)(p_mad_channel_t channel);
+
+static int optional(channel_entry entry, p_mad_channel_t channel)
+{
+    return entry != NULL ? entry(channel) : MAD_OK;
+}
+
+static const mad_driver_interface_t *interface_of(p_mad_channel_t channel)
+{
+    return channel->adapter->driver->interface;
+}
+
+static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
+{
+    return &channel->adapter->driver->madeleine->configuration;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static p_mad_connection_t connection_new(p_mad_channel_t channel, int rank,
+                                         mad_connection_way_t way)
+{
+    struct mad_connection_full *full = calloc(1, sizeof(*full));
+
+    if (full == NULL)
+        return NULL;
+    full->object.channel = channel;
+    full->object.remote_host_id = rank;
+    full->object.way = way;
+    full->object.nb_link = 1;
+    full->object.flushed = tbx_true;
+    mad_gate_init(&full->gate);
+    return &full->object;
+}
+
+static int links_init(p_mad_connection_t connection)
+{
+    const mad_driver_interface_t *interface = mad_interface(connection);
+    int error = MAD_OK, i;
+
+    connection->link = calloc((size_t)connection->nb_link, sizeof(*connection->link));
+    if (connection->link == NULL)
+        return MAD_ENOMEM;
+    for (i = 0; i < connection->nb_link && error == MAD_OK; i++) {
+        p_mad_link_t link = &connection->link[i];
+
+        link->connection = connection;
+        link->id = i;
+        error = interface->link_init(link);
+        assert(error != MAD_OK || link->link_mode != mad_link_mode_unknown);
+        assert(error != MAD_OK || link->buffer_mode != mad_buffer_mode_unknown);
+        assert(error != MAD_OK || link->group_mode != mad_group_mode_unknown);
+    }
+    return error;
+}
+
+static int pair_init(p_mad_channel_t channel, int rank)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    p_mad_connection_t in = connection_new(channel, rank, mad_incoming_connection);
+    p_mad_connection_t out = connection_new(channel, rank, mad_outgoing_connection);
+    int error = MAD_OK;
+
+    channel->input_connection[rank] = in;
+    channel->output_connection[rank] = out;
+    if (in == NULL || out == NULL)
+        return MAD_ENOMEM;
+    in->reverse = out;
+    out->reverse = in;
+    if (interface->connection_init != NULL)
+        error = interface->connection_init(in, out);
+    if (error == MAD_OK && (in->nb_link <= 0 || in->nb_link != out->nb_link))
+        error = MAD_EDRIVER;
+    if (error == MAD_OK)
+        error = links_init(in);
+    return error == MAD_OK ? links_init(out) : error;
+}
+
+static void links_fini(p_mad_connection_t connection)
+{
+    const mad_driver_interface_t *interface = mad_interface(connection);
+
+    for (int i = 0; connection->link != NULL && i < connection->nb_link; i++) {
+        if (interface->link_exit != NULL)
+            interface->link_exit(&connection->link[i]);
+        else
+            free(connection->link[i].specific);
+    }
+    free(connection->link);
+    connection->link = NULL;
+}
+
+static void connection_free(p_mad_connection_t connection)
+{
+    struct mad_connection_full *full = mad_full(connection);
+
+    if (connection == NULL)
+        return;
+    mad_pools_fini(connection);
+    mad_gate_fini(&full->gate);
+    free(full->areas);
+    free(full);
+}
+
+static void pair_fini(p_mad_channel_t channel, int rank)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    p_mad_connection_t in = channel->input_connection[rank];
+    p_mad_connection_t out = channel->output_connection[rank];
+
+    if (in != NULL && out != NULL) {
+        links_fini(out);
+        links_fini(in);
+        if (interface->connection_exit != NULL) {
+            interface->connection_exit(in, out);
+        } else {
+            if (out->specific != in->specific)
+                free(out->specific);
+            free(in->specific);
+        }
+    }
+    connection_free(in);
+    connection_free(out);
+}
+
+/* ---- the phases of opening and closing ------------------------------------------------------- */
+
+static int connect_bidirectional(p_mad_channel_t channel)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    int size = configuration_of(channel)->size, own = configuration_of(channel)->local_host_id;
+    int error = MAD_OK, rank;
+
+    for (rank = 0; rank < own && error == MAD_OK; rank++)
+        error = interface->accept(channel);
+    for (rank = own + 1; rank < size && error == MAD_OK; rank++)
+        error = interface->connect(channel->output_connection[rank]);
+    return error;
+}
+
+static int connect_unidirectional(p_mad_channel_t channel)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    int size = configuration_of(channel)->size, own = configuration_of(channel)->local_host_id;
+    int error = MAD_OK, rank, i;
+
+    for (rank = 0; rank < size && error == MAD_OK; rank++) {
+        if (rank != own)
+            error = interface->connect(channel->output_connection[rank]);
+        else
+            for (i = 0; i < size - 1 && error == MAD_OK; i++)
+                error = interface->accept(channel);
+    }
+    return error;
+}
+
+static int connect_all(p_mad_channel_t channel)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+
+    if (interface->accept == NULL || interface->connect == NULL)
+        return MAD_OK;
+    if (channel->adapter->driver->connection_type == mad_bidirectional_connection)
+        return connect_bidirectional(channel);
+    return connect_unidirectional(channel);
+}
+
+static void disconnect_all(p_mad_channel_t channel)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    int size = configuration_of(channel)->size, own = configuration_of(channel)->local_host_id;
+    int rank;
+
+    if (interface->disconnect == NULL)
+        return;
+    if (channel->adapter->driver->connection_type == mad_bidirectional_connection) {
+        for (rank = 0; rank < size; rank++)
+            if (rank != own)
+                interface->disconnect(rank < own ? channel->input_connection[rank]
+                                                 : channel->output_connection[rank]);
+        return;
+    }
+    for (rank = 0; rank < size; rank++)
+        if (rank != own) {
+            interface->disconnect(channel->output_connection[rank]);
+            interface->disconnect(channel->input_connection[rank]);
+        }
+}
+
+static void channel_free(p_mad_channel_t channel)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    int size = configuration_of(channel)->size;
+
+    for (int rank = 0; rank < size && channel->output_connection != NULL; rank++)
+        pair_fini(channel, rank);
+    if (interface->channel_exit != NULL)
+        interface->channel_exit(channel);
+    else
+        free(channel->specific);
+    mad_gate_fini(&mad_channel_full(channel)->gate);
+    free(channel->input_connection);
+    free(channel->output_connection);
+    free(channel->name);
+    free(channel);
+}
+
+static int connections_init(p_mad_channel_t channel)
+{
+    int size = configuration_of(channel)->size, error = MAD_OK, rank;
+
+    channel->input_connection = calloc((size_t)size, sizeof(p_mad_connection_t));
+    channel->output_connection = calloc((size_t)size, sizeof(p_mad_connection_t));
+    if (channel->input_connection == NULL || channel->output_connection == NULL) {
+        free(channel->output_connection);
+        channel->output_connection = NULL;
+        return MAD_ENOMEM;
+    }
+    for (rank = 0; rank < size && error == MAD_OK; rank++)
+        error = pair_init(channel, rank);
+    return error;
+}
+
+/* All processes open the same channel, else none of them connects. */
+static int agree(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
+{
+    char value[128], prefix[MAD_KEY_MAX], clash[MAD_KEY_MAX];
+
+    snprintf(prefix, sizeof(prefix), "mad.o.%s", channel->name);
+    snprintf(clash, sizeof(clash), "mad.x.%s.0.0", channel->name);
+    snprintf(value, sizeof(value), "%ld,%d,%s,%d", channel->id, channel->adapter->id,
+             channel->adapter->driver->name, mad_channel_full(channel)->check);
+    return mad_agree(boot, prefix, clash, value, text, size);
+}
+
+static int open_phases(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
+{
+    const mad_driver_interface_t *interface = interface_of(channel);
+    int error = optional(interface->channel_init, channel);
+
+    if (error == MAD_OK)
+        error = connections_init(channel);
+    if (error == MAD_OK)
+        error = optional(interface->before_open_channel, channel);
+    if (error == MAD_OK)
+        error = agree(channel, boot, text, size);
+    if (error != MAD_OK)
+        return error;
+    error = connect_all(channel);
+    if (error == MAD_OK)
+        error = optional(interface->after_open_channel, channel);
+    if (error == MAD_OK)
+        error = boot->ops->fence(boot);
+    if (error != MAD_OK) {
+        snprintf(text, size, "%s",
+                 mad_channel_full(channel)->note != NULL ? mad_channel_full(channel)->note : "");
+        disconnect_all(channel);
+    }
+    return error;
+}
+
+static void list_append(p_mad_madeleine_t madeleine, p_mad_channel_t channel)
+{
+    p_mad_channel_t *place = &madeleine->channel;
+
+    while (*place != NULL)
+        place = &(*place)->next;
+    *place = channel;
+}
+
+static p_mad_channel_t open_channel(p_mad_madeleine_t madeleine, const char *name,
+                                    p_mad_adapter_t adapter)
+{
+    struct mad_session *session = (struct mad_session *)madeleine;
+    struct mad_channel_full *full = calloc(1, sizeof(*full));
+    char text[MAD_TEXT_MAX] = "";
+    int error;
+
+    if (full == NULL || (full->object.name = strdup(name)) == NULL) {
+        free(full);
+        MAD_REPORT(MAD_ENOMEM, mad_error_text(MAD_ENOMEM), NULL, -1);
+        return NULL;
+    }
+    full->object.id = madeleine->nb_channel++;
+    full->object.adapter = adapter;
+    full->check = session->check;
+    mad_gate_init(&full->gate);
+    error = open_phases(&full->object, session->boot, text, sizeof(text));
+    if (error == MAD_OK) {
+        list_append(madeleine, &full->object);
+        return &full->object;
+    }
+    channel_free(&full->object);
+    MAD_REPORT(error, text[0] != '\0' ? text : mad_error_text(error), NULL, -1);
+    return NULL;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static bool name_is_valid(const char *name)
+{
+    size_t length = name != NULL ? strlen(name) : 0;
+
+    if (length == 0 || length > MAD_NAME_MAX)
+        return false;
+    for (; *name != '\0'; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_' && *name != '-')
+            return false;
+    return true;
+}
+
+p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
+                                       mad_adapter_id_t adapter)
+{
+    if (madeleine == NULL || adapter < 0 || adapter >= madeleine->nb_adapter ||
+        !name_is_valid(name)) {
+        MAD_REPORT(MAD_EINVAL, "mad_open_channel: invalid argument", NULL, -1);
+        return NULL;
+    }
+    return open_channel(madeleine, name, &madeleine->adapter[adapter]);
+}
+
+p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t adapter)
+{
+    char name[MAD_NAME_MAX + 1];
+
+    snprintf(name, sizeof(name), "ch%ld", madeleine != NULL ? madeleine->nb_channel : 0);
+    return mad_open_named_channel(madeleine, name, adapter);
+}
+
+static bool has_open_message(p_mad_channel_t channel)
+{
+    for (int rank = 0; rank < configuration_of(channel)->size; rank++)
+        if (channel->output_connection[rank]->lock)
+            return true;
+    return channel->reception_lock;
+}
+
+/*
+ * Collective. The fence comes first: what a driver sends while it closes must not reach a process
+ * that still waits for messages on the channel.
+ */
+static int close_channel(p_mad_channel_t channel)
+{
+    struct mad_boot *boot = ((struct mad_session *)channel->adapter->driver->madeleine)->boot;
+    const mad_driver_interface_t *interface = interface_of(channel);
+    p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
+    int error;
+
+    while (*place != channel)
+        place = &(*place)->next;
+    *place = channel->next;
+    error = boot->ops->fence(boot);
+    if (error == MAD_OK)
+        error = optional(interface->before_close_channel, channel);
+    disconnect_all(channel);
+    if (error == MAD_OK)
+        error = optional(interface->after_close_channel, channel);
+    if (error != MAD_OK)
+        MAD_REPORT(error, mad_error_text(error), channel, -1);
+    channel_free(channel);
+    return error;
+}
+
+int mad_close_channel(p_mad_channel_t channel)
+{
+    if (channel == NULL || has_open_message(channel)) {
+        MAD_REPORT(MAD_ESTATE, "mad_close_channel: a message is open", channel, -1);
+        return MAD_ESTATE;
+    }
+    return close_channel(channel);
+}
+
+void mad_close_channels(p_mad_madeleine_t madeleine)
+{
+    while (madeleine->channel != NULL)
+        close_channel(madeleine->channel);
+}

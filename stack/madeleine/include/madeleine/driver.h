@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a driver of a network implements. Entries return MAD_OK or a code of error.h; a driver may
+ * explain it with mad_driver_note. "NULL ok" entries may be left out. The library calls entries of
+ * one connection direction from one thread at a time, and holds no lock meanwhile.
+ */
+#ifndef JACQUARD_MADELEINE_DRIVER_H
+#define JACQUARD_MADELEINE_DRIVER_H
+
+#include "objects.h"
+#include "wait.h"
+
+enum { MAD_DRIVER_ABI = 1 };
+
+struct s_mad_driver_interface {
+    int abi_version; /* MAD_DRIVER_ABI */
+
+    /* ---- session: driver->name and adapter->name, ->parameter come from calloc, strdup ---- */
+    int (*driver_init)(p_mad_driver_t driver);
+    int (*adapter_init)(p_mad_adapter_t adapter); /* sets name and parameter */
+    int (*adapter_configuration_init)(p_mad_adapter_t adapter); /* NULL ok; ranks are known */
+
+    /* ---- opening a channel ---- */
+    int (*channel_init)(p_mad_channel_t channel); /* NULL ok */
+    int (*before_open_channel)(p_mad_channel_t channel); /* NULL ok */
+    /* Sets nb_link in both directions; NULL: one link. Also called for the own rank. */
+    int (*connection_init)(p_mad_connection_t in, p_mad_connection_t out);
+    int (*link_init)(p_mad_link_t link); /* sets the three modes */
+    int (*accept)(p_mad_channel_t channel); /* accepts one connection; NULL ok */
+    int (*connect)(p_mad_connection_t out); /* NULL ok */
+    int (*after_open_channel)(p_mad_channel_t channel); /* NULL ok */
+
+    /* ---- closing it: all NULL ok; the default of the _exit entries frees `specific` ---- */
+    int (*before_close_channel)(p_mad_channel_t channel);
+    int (*disconnect)(p_mad_connection_t connection);
+    int (*after_close_channel)(p_mad_channel_t channel);
+    int (*link_exit)(p_mad_link_t link);
+    int (*connection_exit)(p_mad_connection_t in, p_mad_connection_t out);
+    int (*channel_exit)(p_mad_channel_t channel);
+    int (*adapter_exit)(p_mad_adapter_t adapter);
+    int (*driver_exit)(p_mad_driver_t driver);
+
+    /* ---- messages ---- */
+    /* The transfer method of a block: the same link id on both sides. NULL: link 0. */
+    p_mad_link_t (*choice)(p_mad_connection_t connection, size_t length, mad_send_mode_t send_mode,
+                           mad_receive_mode_t receive_mode);
+    /*
+     * A new empty buffer; its structure comes from mad_buffer_alloc. It may wait for one in buffer
+     * mode only. NULL: out of memory. Needed by static links.
+     */
+    p_mad_buffer_t (*get_static_buffer)(p_mad_link_t link);
+    /* Takes back the memory of a received buffer, or of one that is not sent after all. */
+    int (*return_static_buffer)(p_mad_link_t link, p_mad_buffer_t buffer);
+    int (*new_message)(p_mad_connection_t out); /* announces a message; NULL ok */
+    /* Waits for a message; NULL: failed, see mad_channel_fail. Consumes no data of the user. */
+    p_mad_connection_t (*receive_message)(p_mad_channel_t channel);
+    p_mad_connection_t (*poll_message)(p_mad_channel_t channel); /* the same without waiting */
+    /*
+     * Sends bytes_read to bytes_written. When it returns, the memory of a dynamic buffer may be
+     * reused, and that of a static one is the driver's.
+     */
+    int (*send_buffer)(p_mad_link_t link, p_mad_buffer_t buffer);
+    /* Dynamic: fills *buffer. Static: stores a received buffer. */
+    int (*receive_buffer)(p_mad_link_t link, p_mad_buffer_t *buffer);
+    int (*send_buffer_group)(p_mad_link_t link, p_mad_buffer_group_t group);
+    int (*receive_sub_buffer_group)(p_mad_link_t link, tbx_bool_t first,
+                                    p_mad_buffer_group_t group);
+
+    /* ---- networks that start the processes; NULL ok ---- */
+    int (*external_spawn_init)(p_mad_adapter_t adapter, int *argc, char **argv);
+    int (*configuration_init)(p_mad_adapter_t adapter, p_mad_configuration_t configuration);
+    int (*send_adapter_parameter)(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *parameter);
+    int (*receive_adapter_parameter)(p_mad_adapter_t adapter, char **parameter);
+
+    /* ---- later additions; NULL ok ---- */
+    int (*finalize_message)(p_mad_connection_t out); /* after the last group */
+    int (*message_received)(p_mad_connection_t in);
+    p_mad_channel_t (*get_sub_channel)(p_mad_channel_t channel, unsigned sub);
+    int (*progress)(p_mad_adapter_t adapter);
+    int (*wait_event)(p_mad_adapter_t adapter, int64_t timeout_ns);
+};
+
+#pragma GCC visibility push(default)
+
+/* ---- what the library offers to drivers ---- */
+
+/* A structure for a buffer of the connection, all zero; no memory for data. NULL: out of memory. */
+p_mad_buffer_t mad_buffer_alloc(p_mad_connection_t connection);
+void mad_buffer_free(p_mad_connection_t connection, p_mad_buffer_t buffer);
+/* Explains a failure that the driver is about to return: a static text, and its own code. */
+void mad_driver_note(p_mad_connection_t connection, const char *text, int driver_code);
+/* The connection is broken from now on, in this direction. The first code counts. */
+void mad_connection_break(p_mad_connection_t connection, int code);
+/* Why receive_message returns NULL. */
+void mad_channel_fail(p_mad_channel_t channel, int code, const char *text);
+/* The parameter of a rank's adapter with the same id; MAD_EBOOT: not known. */
+int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *text, size_t size);
+/* The host name of a rank; it stays valid until mad_exit. NULL: not known. */
+const char *mad_host_name(p_mad_madeleine_t madeleine, ntbx_host_id_t rank);
+/* A hash of the job's name: what one job sends is not taken for another's. */
+uint64_t mad_job_hash(p_mad_madeleine_t madeleine);
+/* Waits as mad_set_wait_ops says. */
+int mad_wait(mad_event_t *event, int64_t timeout_ns);
+
+#pragma GCC visibility pop
+
+/* `driver` gets the interface, connection type and alignment of TCP. */
+void mad_tcp_register(p_mad_driver_t driver);
+
+#endif

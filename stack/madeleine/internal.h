@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the generic layer share. Each public object is the head of a larger one. */
+#ifndef JACQUARD_MADELEINE_INTERNAL_H
+#define JACQUARD_MADELEINE_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "madeleine/api.h"
+#include "madeleine/driver.h"
+#include "madeleine/error.h"
+#include "port/port.h"
+
+enum { MAD_NAME_MAX = 24, MAD_TEXT_MAX = 320 };
+
+/* What a process has in place of global variables. It lasts as long as the process. */
+struct mad_process {
+    mad_failure_handler_t handler;
+    void *handler_arg;
+    const struct mad_wait_ops *wait_ops;
+    void *wait_arg;
+    bool threads;
+    p_mad_madeleine_t session; /* what mad_get_madeleine returns */
+};
+struct mad_process *mad_process(void);
+
+/* Who may hold an object: with threads in the order of asking. */
+struct mad_gate {
+    struct port_mutex mutex;
+    struct port_condition changed;
+    uint64_t next, serving; /* tickets */
+};
+void mad_gate_init(struct mad_gate *gate);
+void mad_gate_fini(struct mad_gate *gate);
+/* Sets *held. False: it is held and `wait` is false, or nobody could release it. */
+bool mad_gate_enter(struct mad_gate *gate, tbx_bool_t *held, bool wait);
+void mad_gate_leave(struct mad_gate *gate, tbx_bool_t *held);
+
+struct mad_session {
+    mad_madeleine_t object;
+    struct mad_boot *boot;
+    int check; /* the level of new channels */
+    uint64_t job_hash;
+};
+
+struct mad_channel_full {
+    mad_channel_t object;
+    int check; /* level 0 to 2 */
+    int error; /* of receive_message */
+    const char *note;
+    struct mad_gate gate; /* of reception_lock */
+};
+
+/* Areas of CHEAPER blocks that are being received, at check levels from 1. */
+struct mad_area {
+    const char *start;
+    size_t length;
+};
+
+struct mad_connection_full {
+    mad_connection_t object;
+    int error; /* sticky: the connection is broken */
+    const char *note; /* static text about the error, or NULL */
+    int driver_code;
+    char text[MAD_TEXT_MAX]; /* what the check levels found */
+    struct mad_gate gate; /* of `lock`, when outgoing */
+    uint64_t message; /* number of the open one, from 0 */
+    uint32_t blocks; /* of the user in the open message */
+    uint64_t bytes, hash;
+    p_mad_link_t static_link; /* that static_buffer came from */
+    struct mad_area *areas;
+    size_t area_count, area_room;
+    /* Structures for the message's buffers, pairs and groups: they are never returned before the
+     * connection closes, so a steady state allocates nothing. */
+    p_mad_buffer_t free_buffers;
+    p_mad_buffer_pair_t free_pairs;
+    p_mad_buffer_group_t free_groups;
+    struct mad_slab *slabs;
+};
+
+static inline struct mad_connection_full *mad_full(p_mad_connection_t connection)
+{
+    return (struct mad_connection_full *)connection;
+}
+
+static inline struct mad_channel_full *mad_channel_full(p_mad_channel_t channel)
+{
+    return (struct mad_channel_full *)channel;
+}
+
+static inline const mad_driver_interface_t *mad_interface(p_mad_connection_t connection)
+{
+    return connection->channel->adapter->driver->interface;
+}
+
+/* ---- failures (failure.c) -------------------------------------------------------------------- */
+
+void mad_report(const mad_failure_t *failure);
+#define MAD_REPORT(code_, text_, channel_, peer_)            \
+    mad_report(&(const mad_failure_t){.code = (code_),       \
+                                      .text = (text_),       \
+                                      .file = __FILE_NAME__, \
+                                      .line = __LINE__,      \
+                                      .channel = (channel_), \
+                                      .peer = (peer_)})
+/* Breaks the connection and reports why: the driver's note, else a text for the code. */
+void mad_connection_fail(p_mad_connection_t connection, int code, const char *file, int line);
+#define MAD_CONNECTION_FAIL(connection, code) \
+    mad_connection_fail((connection), (code), __FILE_NAME__, __LINE__)
+const char *mad_error_text(int code);
+
+/* ---- buffers (buffer.c) ---------------------------------------------------------------------- */
+
+void mad_list_append(mad_buffer_list_t *list, p_mad_buffer_t buffer);
+p_mad_buffer_t mad_list_pop(mad_buffer_list_t *list);
+/* Copies what fits from source to destination, and advances both. */
+size_t mad_buffer_copy(p_mad_buffer_t source, p_mad_buffer_t destination);
+p_mad_buffer_pair_t mad_pair_alloc(p_mad_connection_t connection);
+p_mad_buffer_group_t mad_group_alloc(p_mad_connection_t connection);
+void mad_group_free(p_mad_connection_t connection, p_mad_buffer_group_t group);
+void mad_pairs_free(p_mad_connection_t connection);
+/* Frees the structures, heap copies, and by way of the driver the static buffers of a list. */
+void mad_list_drop(p_mad_link_t link, mad_buffer_list_t *list);
+void mad_pools_fini(p_mad_connection_t connection);
+
+/* ---- the switch (switch.c) ------------------------------------------------------------------- */
+
+struct mad_block {
+    void *buffer;
+    size_t length;
+    mad_send_mode_t send_mode;
+    mad_receive_mode_t receive_mode;
+    /* Found by the switch: */
+    p_mad_link_t link;
+    mad_link_mode_t mode; /* the effective one */
+    bool was_delayed;
+    bool changed; /* another stream begins */
+    bool commit; /* and the previous one is pending */
+};
+p_mad_link_t mad_choice(p_mad_connection_t connection, const struct mad_block *block);
+void mad_switch(p_mad_connection_t connection, struct mad_block *block);
+void mad_connection_reset(p_mad_connection_t connection);
+
+/* Sending and receiving (send.c, receive.c) of one block, and of what is pending at the end. */
+int mad_send_block(p_mad_connection_t connection, struct mad_block *block);
+int mad_send_end(p_mad_connection_t connection);
+void mad_send_drop(p_mad_connection_t connection);
+int mad_receive_block(p_mad_connection_t connection, struct mad_block *block);
+int mad_receive_end(p_mad_connection_t connection);
+void mad_receive_drop(p_mad_connection_t connection);
+
+/* ---- check levels (check.c) ------------------------------------------------------------------ */
+
+int mad_check_pack(p_mad_connection_t connection, const struct mad_block *block);
+int mad_check_end_packing(p_mad_connection_t connection);
+int mad_check_unpack(p_mad_connection_t connection, const struct mad_block *block);
+int mad_check_end_unpacking(p_mad_connection_t connection);
+/* The block has been given to its buffer management. */
+void mad_check_count(p_mad_connection_t connection, const struct mad_block *block);
+/* A CHEAPER block waits in this buffer; later: it is about to be sent. */
+void mad_check_digest(p_mad_connection_t connection, p_mad_buffer_t buffer);
+void mad_check_unchanged(p_mad_connection_t connection, const mad_buffer_t *buffer);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What starts and ends a session, also with drivers and a bootstrap that a test brings. */
+#ifndef JACQUARD_MADELEINE_SESSION_H
+#define JACQUARD_MADELEINE_SESSION_H
+
+#include "boot.h"
+#include "internal.h"
+
+/* The drivers that exist: a table that ends with a name of NULL. */
+struct mad_driver_entry {
+    const char *name;
+    mad_driver_id_t id;
+    void (*register_driver)(p_mad_driver_t driver);
+};
+extern const struct mad_driver_entry mad_drivers[];
+
+struct mad_session_options {
+    const struct mad_driver_entry *drivers;
+    const mad_adapter_set_t *adapters; /* NULL: one default adapter for each driver */
+    int check;
+    char *const *host_names; /* by rank, or NULL */
+    int host_count;
+};
+
+/* Takes `boot` over. A failure is reported, and NULL returned. */
+p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
+                                    const struct mad_session_options *options);
+void mad_session_end(p_mad_madeleine_t madeleine);
+/* A value of the environment, "MAD_TCP_EAGER": all processes must have the same ones. */
+long mad_parameter(const char *name, long otherwise);
+/* One line with all parameters that the processes must agree on. */
+void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t size);
+
+/*
+ * Publishes `value` under "<prefix>.<own rank>" and compares it with that of rank 0. All processes
+ * learn when any of them differs: MAD_ECONFIG, with a text that names a rank and its value. `error`
+ * of this process (MAD_OK: none) counts as a difference. Collective.
+ */
+int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, const char *value,
+              char *text, size_t size);
+
+/* The adapters of a list such as "tcp,tcp:10.0.0.1"; NULL: not valid, which is reported. */
+p_mad_adapter_set_t mad_adapter_set_parse(const char *list, const struct mad_driver_entry *drivers);
+
+/* The library's options, which are removed from the command line. */
+struct mad_command_line {
+    bool master, slave;
+    int rank; /* -1: not given */
+    const char *directory; /* of -conf */
+    int devices; /* how many -device */
+};
+/* NULL or what is wrong. */
+const char *mad_command_line(int *argc, char **argv, struct mad_command_line *line);
+
+/* The hosts of a configuration file; NULL: not readable, which is reported. */
+char **mad_hosts_read(const char *path, int *count);
+void mad_hosts_free(char **hosts, int count);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Waiting for descriptors, in the way that the program has chosen. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+#include "internal.h"
+
+static void yield_processor(void *arg)
+{
+    (void)arg;
+    sched_yield();
+}
+
+static int sleep_in_poll(void *arg, mad_event_t *event, int64_t timeout_ns)
+{
+    struct timespec limit = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    int ready;
+
+    (void)arg;
+    ready = ppoll(event->descriptors, event->count, timeout_ns < 0 ? NULL : &limit, NULL);
+    if (ready < 0 && errno == EINTR)
+        return 0;
+    return ready < 0 ? -errno : ready;
+}
+
+static int poll_busily(void *arg, mad_event_t *event, int64_t timeout_ns)
+{
+    uint64_t end = timeout_ns < 0 ? UINT64_MAX : port_now() + (uint64_t)timeout_ns;
+    int ready;
+
+    for (;;) {
+        ready = poll(event->descriptors, event->count, 0);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            return ready < 0 ? -errno : ready;
+        if (end != UINT64_MAX && port_now() >= end)
+            return 0;
+        yield_processor(arg);
+    }
+}
+
+const struct mad_wait_ops mad_wait_sleeping = {.yield = yield_processor, .wait = sleep_in_poll};
+const struct mad_wait_ops mad_wait_busy = {.yield = yield_processor, .wait = poll_busily};
+
+void mad_set_wait_ops(const struct mad_wait_ops *ops, void *arg)
+{
+    struct mad_process *process = mad_process();
+
+    process->wait_ops = ops != NULL ? ops : &mad_wait_sleeping;
+    process->wait_arg = ops != NULL ? arg : NULL;
+}
+
+int mad_wait(mad_event_t *event, int64_t timeout_ns)
+{
+    struct mad_process *process = mad_process();
+
+    return process->wait_ops->wait(process->wait_arg, event, timeout_ns);
+}

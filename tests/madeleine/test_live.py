@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Madeleine II between processes that pmrun starts: mad_test, mad_ping, programs of the year 2000, and a process that dies."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jacquard
+import pytest
+from jacquard.installed import command
+
+sys.path.insert(0, str(jacquard.ROOT / "tests/pmrun"))
+import launcher
+
+HERE = Path(__file__).parent
+BIN = launcher.BUILD / "bin"
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Compiles a program against the headers alone, as users do."""
+    folder = tmp_path_factory.mktemp("madeleine")
+
+    def compile_program(name, *options):
+        program = folder / name
+        command(["gcc", *options, f"-I{jacquard.ROOT}/stack/madeleine/include", HERE / f"{name}.c", "-o", program,
+                 f"-L{launcher.BUILD}/lib", "-lmadeleine", f"-Wl,-rpath,{launcher.BUILD}/lib"])
+        return program
+
+    return compile_program
+
+
+def good(size, *arguments, **variables):
+    done = launcher.run("-n", size, *arguments, env=launcher.environment(**variables))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("variables", [{}, {"MAD_TCP_EAGER": "1"}, {"MAD_CHECK": "1"}, {"MAD_CHECK": "2"}, {"MAD_WAIT": "busy"}],
+                         ids=lambda variables: "-".join(variables.values()) or "default")
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_mad_19_mad_9_eight_blocks(size, variables):
+    lines = good(size, BIN / "mad_test", **variables).stdout.splitlines()
+    pairs = {tuple(map(int, re.match(r"(\d+) <- (\d+): 1 2 3 4 5 6, the sender is rank \2: good$", line).groups())) for line in lines}
+    assert pairs == {(to, of) for to in range(size) for of in range(size) if to != of}
+    assert len(lines) == len(pairs)
+
+
+def ping(*options, **variables):
+    """The table of sizes and values on standard error."""
+    lines = good(2, BIN / "mad_ping", "-nb_tests", 2, "-nb_echantillons", 20, *options, **variables).stderr.splitlines()
+    assert all(re.fullmatch(r" *\d+ \d+\.\d{3}", line) for line in lines), lines
+    return [(int(size), float(value)) for size, value in map(str.split, lines)]
+
+
+def test_mad_100_sizes_and_output():
+    assert [size for size, _ in ping()] == [1, *range(4, 257, 4)]  # the defaults: from 0, which becomes 1, to 256 in steps of 4
+    assert [size for size, _ in ping("-min_size", 4, "-max_size", 70000, "-step", 0)] == [4 << shift for shift in range(15)]
+    assert all(value > 0 for _, value in ping("-max_size", 16))
+
+
+@pytest.mark.parametrize("send", ["safer", "later", "cheaper"])
+@pytest.mark.parametrize("receive", ["express", "cheaper"])
+def test_mad_100_modes_and_control(send, receive):
+    sizes = ping(f"-send_{send}", f"-receive_{receive}", "-control_receive_on", "-min_size", 1, "-max_size", 200000, "-step", 66666)
+    assert [size for size, _ in sizes] == [1, 66667, 133333, 199999]
+
+
+def test_mad_100_bandwidth_and_migration():
+    (size, latency), = ping("-min_size", 1000000, "-max_size", 1000000)
+    (_, bandwidth), = ping("-min_size", 1000000, "-max_size", 1000000, "-bandwidth_on")
+    assert size == 1000000
+    assert bandwidth > 10 and latency > 10  # MB/s, µs
+    assert [size for size, _ in ping("-migration")] == [636]
+
+
+def test_mad_100_invalid_options():
+    for options in (["-nb_tests", "0"], ["-no_such_option"], ["-max_size"]):
+        done = launcher.run("-n", 2, BIN / "mad_ping", *options)
+        assert done.returncode != 0
+        assert "mad_ping: invalid option" in done.stderr
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_mad_101_a_program_of_the_year_2000(compiled, size):
+    program = compiled("year2000", "-std=gnu89", "-Wall")
+    done = good(size, program, "-rank-like", "argument")
+    assert done.stdout == f"TCP0: sum {(size - 1) * 499500}\n"
+    assert sorted(done.stderr.splitlines()) == [f"process {rank} of {size}, 3 arguments" for rank in range(size)]
+
+
+def test_mad_103_mad_35_figures_of_the_paper(compiled):
+    assert good(2, compiled("figures", "-Wall", "-Wextra", "-Werror")).stdout == "a title, 9\n"
+
+
+def test_mad_86_alone():
+    """Without a process manager the session has one process, which has nobody to talk to."""
+    assert command([BIN / "mad_test"], env=launcher.environment()) == ""
+    done = subprocess.run([BIN / "mad_ping"], env=launcher.environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "two processes are needed" in done.stderr
+
+
+def test_mad_87_a_process_is_killed(compiled):
+    """Rank 0 waits for messages; the others die one after the other, the last of them inside a message."""
+    done = launcher.run("-n", 3, "-disable-auto-cleanup", compiled("killed", "-Wall", "-Wextra", "-Werror"))
+    assert "from 2: 7\nEPEER inside\nEPEER, no peer is left\n" in done.stdout
+
+
+def test_mad_80_mad_28_levels_that_differ_between_processes(tmp_path):
+    script = tmp_path / "differ"
+    script.write_text(f'#!/bin/sh\nMAD_CHECK=$((PMI_RANK % 2)) exec {BIN}/mad_test\n')
+    script.chmod(0o755)
+    done = launcher.run("-n", 3, script)
+    assert done.returncode != 0
+    assert re.search(r"FAILURE: rank 1 has 1,3,1,1,[0-9a-f]{8} rank 0 has 1,3,0,1,[0-9a-f]{8}", done.stderr)

@@ -50,13 +50,6 @@ static double launch(const char *launcher, const char *self, unsigned ranks)
     return seconds * 1e6;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void barriers(struct bench *bench, const char *pmrun, const char *self, unsigned ranks)
 {
     double gni[ROUNDS], shared[ROUNDS];
@@ -67,10 +60,8 @@ static void barriers(struct bench *bench, const char *pmrun, const char *self, u
         gni[i] = launch(pmrun, self, ranks);
         shared[i] = launch("mpirun.openmpi --allow-run-as-root --oversubscribe", self, ranks);
     }
-    qsort(gni, ROUNDS, sizeof(*gni), by_size);
-    qsort(shared, ROUNDS, sizeof(*shared), by_size);
     snprintf(name, sizeof(name), "barrier of %u ranks, gni and shared memory", ranks);
-    bench_row(bench, name, gni[ROUNDS / 2], "us", shared[ROUNDS / 2]);
+    bench_row(bench, name, bench_median(gni, ROUNDS), "us", bench_median(shared, ROUNDS));
 }
 
 int main(int argc, char **argv)

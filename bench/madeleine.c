@@ -186,7 +186,7 @@ static int rank_main(int argc, char **argv)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void compare(struct bench *bench, const char *self, const char *way, const char *variable)
+static void compare(struct bench *bench, const char *self, const char *wait, const char *variable)
 {
     static const char *const titles[CASES] = {"message of 4 B", "message of 64 B",
                                               "8 blocks of 8 B", "message of 256 KiB",
@@ -202,7 +202,7 @@ static void compare(struct bench *bench, const char *self, const char *way, cons
     for (i = 0; i < CASES; i++) {
         if (output == NULL || fscanf(output, "%lf %lf", &ours, &theirs) != 2)
             fail("the processes failed");
-        snprintf(title, sizeof(title), "%s: %s; raw TCP", way, titles[i]);
+        snprintf(title, sizeof(title), "%s: %s; raw TCP", wait, titles[i]);
         if (cases[i].bytes < 1024)
             bench_row(bench, title, ours, "us", theirs);
         else

@@ -31,18 +31,25 @@ static unsigned candidates(p_mad_channel_t channel)
 
         if (mad_tcp_peer(in)->fd < 0 || mad_connection_error(in) != MAD_OK)
             continue;
-        own->descriptors[count] = (struct pollfd){.fd = mad_tcp_peer(in)->fd, .events = POLLIN};
+        own->descriptors[count] =
+            (struct pollfd){.fd = mad_tcp_peer(in)->fd, .events = POLLIN | POLLRDHUP};
         own->ranks[count++] = rank;
     }
     return count;
 }
 
-/* Whether data wait at a socket that is ready; else it has ended, and the peer is lost. */
-static bool has_data(p_mad_connection_t in)
+/*
+ * Whether data wait at a socket that is ready; else it has ended, and the peer is lost. Only where
+ * the peer has closed, or something has failed, that takes another system call.
+ */
+static bool has_data(p_mad_connection_t in, short ready)
 {
     char byte;
-    ssize_t got = recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t got;
 
+    if (ready == POLLIN)
+        return true;
+    got = recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got > 0)
         return true;
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -74,7 +81,7 @@ static p_mad_connection_t next_message(p_mad_channel_t channel, int64_t timeout_
             if (event.descriptors[i].revents == 0)
                 continue;
             in = channel->input_connection[own->ranks[i]];
-            if (has_data(in)) {
+            if (has_data(in, event.descriptors[i].revents)) {
                 own->last_served = own->ranks[i];
                 return in;
             }

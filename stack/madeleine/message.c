@@ -41,6 +41,24 @@ static bool block_is_valid(p_mad_connection_t connection, const struct mad_block
     return true;
 }
 
+/* Of an open message, in either direction. */
+static void add_block(p_mad_connection_t connection, struct mad_block *block, bool outgoing)
+{
+    int error;
+
+    if (!block_is_valid(connection, block, outgoing))
+        return;
+    if (block->length == 0 || mad_connection_error(connection) != MAD_OK)
+        return;
+    error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
+    if (error == MAD_OK)
+        error = outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
+    if (error == MAD_OK)
+        mad_check_count(connection, block);
+    else
+        MAD_CONNECTION_FAIL(connection, error);
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 p_mad_connection_t mad_begin_packing(p_mad_channel_t channel, ntbx_host_id_t remote_host_id)
@@ -83,23 +101,12 @@ p_mad_connection_t mad_begin_packing(p_mad_channel_t channel, ntbx_host_id_t rem
 void mad_pack(p_mad_connection_t connection, void *buffer, size_t buffer_length,
               mad_send_mode_t send_mode, mad_receive_mode_t receive_mode)
 {
-    struct mad_block block = {.buffer = buffer,
-                              .length = buffer_length,
-                              .send_mode = send_mode,
-                              .receive_mode = receive_mode};
-    int error;
-
-    if (!block_is_valid(connection, &block, true))
-        return;
-    if (buffer_length == 0 || mad_connection_error(connection) != MAD_OK)
-        return;
-    error = mad_check_pack(connection, &block);
-    if (error == MAD_OK)
-        error = mad_send_block(connection, &block);
-    if (error == MAD_OK)
-        mad_check_count(connection, &block);
-    else
-        MAD_CONNECTION_FAIL(connection, error);
+    add_block(connection,
+              &(struct mad_block){.buffer = buffer,
+                                  .length = buffer_length,
+                                  .send_mode = send_mode,
+                                  .receive_mode = receive_mode},
+              true);
 }
 
 void mad_end_packing(p_mad_connection_t connection)
@@ -189,23 +196,12 @@ p_mad_connection_t mad_message_ready(p_mad_channel_t channel)
 void mad_unpack(p_mad_connection_t connection, void *buffer, size_t buffer_length,
                 mad_send_mode_t send_mode, mad_receive_mode_t receive_mode)
 {
-    struct mad_block block = {.buffer = buffer,
-                              .length = buffer_length,
-                              .send_mode = send_mode,
-                              .receive_mode = receive_mode};
-    int error;
-
-    if (!block_is_valid(connection, &block, false))
-        return;
-    if (buffer_length == 0 || mad_connection_error(connection) != MAD_OK)
-        return;
-    error = mad_check_unpack(connection, &block);
-    if (error == MAD_OK)
-        error = mad_receive_block(connection, &block);
-    if (error == MAD_OK)
-        mad_check_count(connection, &block);
-    else
-        MAD_CONNECTION_FAIL(connection, error);
+    add_block(connection,
+              &(struct mad_block){.buffer = buffer,
+                                  .length = buffer_length,
+                                  .send_mode = send_mode,
+                                  .receive_mode = receive_mode},
+              false);
 }
 
 void mad_end_unpacking(p_mad_connection_t connection)

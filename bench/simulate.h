@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a scenario costs. */
+/* Processor time and memory of a run of a scenario. */
 #ifndef JACQUARD_BENCH_SIMULATE_H
 #define JACQUARD_BENCH_SIMULATE_H
 

@@ -12,7 +12,7 @@
 
 enum { MAD_NAME_MAX = 24, MAD_TEXT_MAX = 320 };
 
-/* What a process has in place of global variables. It lasts as long as the process. */
+/* The state of a process outside of its session. It is never freed. */
 struct mad_process {
     mad_failure_handler_t handler;
     void *handler_arg;

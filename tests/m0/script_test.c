@@ -269,7 +269,8 @@ M0_TEST(m0_158_e2e_6_bulk_of_a_server)
         }
     }
 
-    /* What does not fit together, or is damaged, is refused by the call; the buffer stays idle. */
+    /* The call refuses a descriptor that is damaged or does not fit the operation; no event comes.
+     */
     {
         struct m0_net_buffer *nb = buffer(A, 4096);
         struct m0_net_buf_desc desc = {0};

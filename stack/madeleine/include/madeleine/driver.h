@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a driver of a network implements. Entries return MAD_OK or a code of error.h; a driver may
+ * The interface of a network driver. Its functions return MAD_OK or a code of error.h; a driver may
  * explain it with mad_driver_note. "NULL ok" entries may be left out. The library calls entries of
  * one connection direction from one thread at a time, and holds no lock meanwhile.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The interface of a network driver. Its functions return MAD_OK or a code of error.h; a driver may
- * explain it with mad_driver_note. "NULL ok" entries may be left out. The library calls entries of
- * one connection direction from one thread at a time, and holds no lock meanwhile.
+ * The interface of a network driver. Its functions return MAD_OK or a code of error.h; they may
+ * explain a failure with mad_driver_note. "NULL ok" entries may be left out. The library calls
+ * entries of one connection direction from one thread at a time, and holds no lock meanwhile.
  */
 #ifndef JACQUARD_MADELEINE_DRIVER_H
 #define JACQUARD_MADELEINE_DRIVER_H

@@ -110,7 +110,7 @@ def test_mad_87_a_process_is_killed(compiled):
 
 def test_mad_80_mad_28_levels_that_differ_between_processes(tmp_path):
     script = tmp_path / "differ"
-    script.write_text(f'#!/bin/sh\nMAD_CHECK=$((PMI_RANK % 2)) exec {BIN}/mad_test\n')
+    script.write_text(f'#!/bin/sh\nMAD_CHECK=$((PMI_RANK % 2)) exec "{BIN}/mad_test"\n')
     script.chmod(0o755)
     done = launcher.run("-n", 3, script)
     assert done.returncode != 0

@@ -17,7 +17,7 @@ static const char usage[] =
     "usage: jacquard top [OPTIONS] [SOCKET]\n"
     "       jacquard scenario [SOCKET]\n"
     "       jacquard trace show|diff ...\n"
-    "       jacquard lnetd|lnet|lnetctl|lst ...\n"
+    "       jacquard lnetd|lnet|lnetctl|lst|m0 ...\n"
     "top: shows the processes of a live fabric (that SOCKET, or $JACQUARD_FABRIC), even "
     "if they hang.\n"
     "\n"
@@ -32,7 +32,8 @@ static const char usage[] =
     "scenario: prints the scenario as the fabric's processes get it.\n"
     "trace: lists and compares traces of sim-run; see jacquard trace --help.\n"
     "lnetd, lnet, lnetctl: LNet over TCP; see jacquard lnet --help.\n"
-    "lst: the self-test of LNet; see jacquard lst --help.\n";
+    "lst: the self-test of LNet; see jacquard lst --help.\n"
+    "m0: m0_net over a daemon's LNet; see jacquard m0 --help.\n";
 
 struct command {
     const char *what, *path;
@@ -112,7 +113,7 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     command->path = optind + 1 < argc ? argv[optind + 1] : getenv("JACQUARD_FABRIC");
     if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
         return refuse(*command->what != '\0' ? command->what : "no command",
-                      "the commands are top, scenario, trace, lnetd, lnet, lnetctl and lst; see "
+                      "the commands are top, scenario, trace, lnetd, lnet, lnetctl, lst and m0; see "
                       "jacquard --help");
     if (optind + 2 < argc)
         return refuse(argv[optind + 2], "give one fabric only");
@@ -252,6 +253,8 @@ int main(int argc, char **argv)
         return lnet_command("/jacquard-lnet", argv);
     if (argc > 1 && strcmp(argv[1], "lst") == 0)
         return lnet_command("/jacquard-lst", argv);
+    if (argc > 1 && strcmp(argv[1], "m0") == 0)
+        return lnet_command("/jacquard-m0", argv);
     status = parse(&command, argc, argv, &run);
 
     if (!run)

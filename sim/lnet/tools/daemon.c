@@ -30,10 +30,17 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
         free(error);
         return lnet_tool_stop(code);
     }
+    error = options->m0 != NULL ? m0_daemon_start(options->m0, &options->m0_bounds) : NULL;
+    if (error != NULL) {
+        code = lnet_tool_refuse("--m0", error);
+        free(error);
+        return lnet_tool_stop(code);
+    }
     for (index = 0; LNetGetId(index, &id) == 0; index++)
         printf("%s\n", libcfs_id2str(id));
     puts("ready");
     fflush(stdout);
     sigwait(&ends, &signal);
+    m0_daemon_stop();
     return lnet_tool_stop(0);
 }

@@ -27,6 +27,9 @@ static const char usage[] =
     "  --set NAME=VALUE     a parameter of the modules lnet and ksocklnd; may be repeated\n"
     "  --pcap FILE          write what is sent and received as pcapng\n"
     "  --control PATH       lnetd: the Unix socket for lnetctl\n"
+    "  --m0 PATH            lnetd: the Unix socket for processes of m0_net\n"
+    "  --m0-bounds LIST     lnetd: domains=64,machines=N,buffers=N,slots=N,pages=N: of all processes, of a\n"
+    "                       domain, event slots of a machine, pinned pages of a domain\n"
     "  --socket PATH        lnetctl: that socket; without it, $JACQUARD_LNETCTL has it\n"
     "  --timeout S          ping: seconds to wait for each answer (5)\n"
     "  --count N            ping: how often to ask (1)\n"
@@ -67,6 +70,34 @@ static int read_number(const char *option, const char *text, double minimum, dou
     return 0;
 }
 
+/* "domains=64,machines=8" */
+static int read_bounds(struct m0_daemon_options *bounds, char *text)
+{
+    static const char *const names[] = {"domains", "machines", "buffers", "slots", "pages"};
+    uint32_t *const bound[] = {&bounds->max_files, &bounds->max_tms, &bounds->max_bufs,
+                               &bounds->max_bevs, &bounds->max_pages};
+    enum { NAMES = sizeof(names) / sizeof(names[0]) };
+    char *part, *rest = NULL;
+    double number;
+    size_t i;
+
+    for (part = strtok_r(text, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
+        char *equals = strchr(part, '=');
+
+        for (i = 0; i < NAMES; i++)
+            if (equals != NULL && strncmp(part, names[i], (size_t)(equals - part)) == 0 &&
+                names[i][equals - part] == '\0')
+                break;
+        if (i == NAMES)
+            return lnet_tool_refuse(part, "there are domains, machines, buffers, slots and pages, "
+                                          "each with =N");
+        if (read_number("--m0-bounds", equals + 1, 1, 1e9, &number) != 0)
+            return 2;
+        *bound[i] = (uint32_t)number;
+    }
+    return 0;
+}
+
 /* -1: go on; else the exit code. `order`: "+" if the options end at the first word. */
 static int parse(struct lnet_tool_options *options, int argc, char **argv, const char *order)
 {
@@ -74,7 +105,8 @@ static int parse(struct lnet_tool_options *options, int argc, char **argv, const
         {"networks", required_argument, NULL, 'n'}, {"set", required_argument, NULL, 's'},
         {"control", required_argument, NULL, 'C'},  {"socket", required_argument, NULL, 'S'},
         {"pcap", required_argument, NULL, 'p'},     {"timeout", required_argument, NULL, 't'},
-        {"count", required_argument, NULL, 'c'},    {"help", no_argument, NULL, 'h'},
+        {"count", required_argument, NULL, 'c'},    {"m0", required_argument, NULL, 'm'},
+        {"m0-bounds", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
     double number;
     int option, code = 0;
@@ -93,6 +125,12 @@ static int parse(struct lnet_tool_options *options, int argc, char **argv, const
             break;
         case 'C':
             options->control = optarg;
+            break;
+        case 'm':
+            options->m0 = optarg;
+            break;
+        case 'b':
+            code = read_bounds(&options->m0_bounds, optarg);
             break;
         case 'S':
             options->socket = optarg;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lnet/live.h"
+#include "m0/daemon.h"
 
 #define LNET_TOOL_PARAMETERS_MAX 64
 
@@ -14,6 +15,8 @@ struct lnet_tool_options {
     uint32_t parameters;
     const char *pcap; /* NULL: no capture */
     const char *control; /* of lnetd: the control socket; NULL: none */
+    const char *m0; /* of lnetd: the socket for processes of m0_net; NULL: none */
+    struct m0_daemon_options m0_bounds;
     const char *socket; /* that lnetctl asks; NULL: of the environment */
     double timeout_s; /* of one ping */
     uint32_t count; /* pings */

@@ -35,6 +35,13 @@ void m0_free(void *memory)
     free(memory);
 }
 
+static const struct m0_aligned_source *aligned_source;
+
+void m0_aligned_source_set(const struct m0_aligned_source *source)
+{
+    aligned_source = source;
+}
+
 void *m0_alloc_aligned(size_t bytes, unsigned shift)
 {
     size_t alignment = (size_t)1 << shift;
@@ -44,7 +51,11 @@ void *m0_alloc_aligned(size_t bytes, unsigned shift)
         return NULL;
     if (alignment < sizeof(void *))
         alignment = sizeof(void *);
-    if (posix_memalign(&memory, alignment, bytes) != 0)
+    if (aligned_source != NULL)
+        memory = aligned_source->as_alloc(bytes, alignment);
+    else if (posix_memalign(&memory, alignment, bytes) != 0)
+        memory = NULL;
+    if (memory == NULL)
         return NULL;
     memset(memory, 0, bytes);
     return memory;
@@ -54,7 +65,8 @@ void m0_free_aligned(void *memory, size_t bytes, unsigned shift)
 {
     (void)bytes;
     M0_PRE(m0_addr_is_aligned(memory, shift));
-    free(memory);
+    if (aligned_source == NULL || !aligned_source->as_free(memory))
+        free(memory);
 }
 
 char *m0_strdup(const char *text)

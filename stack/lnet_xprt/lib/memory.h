@@ -16,6 +16,15 @@ void m0_free(void *memory); /* NULL: no effect */
 /* At an address that is a multiple of 1 << shift; the same shift frees it. */
 void *m0_alloc_aligned(size_t bytes, unsigned shift);
 void m0_free_aligned(void *memory, size_t bytes, unsigned shift);
+/*
+ * Where aligned memory comes from instead of the C library; NULL: from there. Memory that the source
+ * does not know (as_free returns false) is the C library's. For the life of the process.
+ */
+struct m0_aligned_source {
+    void *(*as_alloc)(size_t bytes, size_t alignment); /* NULL: no memory */
+    bool (*as_free)(void *memory);
+};
+void m0_aligned_source_set(const struct m0_aligned_source *source);
 static inline bool m0_addr_is_aligned(const void *address, unsigned shift)
 {
     return ((uintptr_t)address & ((1ul << shift) - 1)) == 0;

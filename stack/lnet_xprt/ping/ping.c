@@ -8,35 +8,7 @@
 #include "lib/errno.h"
 #include "lib/memory.h"
 #include "lib/string.h"
-#include "net/net.h"
-
-enum { MESSAGE_HEAD = 19 }; /* 'r', "%08u" with its NUL, twice */
-
-/* A buffer and the end of its operation. */
-struct slot {
-    struct m0_net_buffer nb; /* first: callbacks find the slot */
-    struct m0_ping *ping;
-    bool used; /* by an operation of the server */
-    bool ended;
-    int status;
-    m0_bcount_t length;
-    struct m0_net_end_point *reply_to;
-    char kind;
-};
-
-struct m0_ping {
-    struct m0_net_transfer_mc tm; /* first */
-    struct m0_net_domain dom;
-    struct m0_ping_options options;
-    struct m0_mutex lock; /* of slots and `changed` */
-    struct m0_cond changed;
-    struct slot *slots;
-    uint32_t slot_count;
-    bool server, stopping;
-    enum m0_net_tm_state state;
-    int status;
-    uint64_t errors;
-};
+#include "ping/pvt.h"
 
 void m0_ping_options_default(struct m0_ping_options *options)
 {
@@ -49,77 +21,9 @@ void m0_ping_options_default(struct m0_ping_options *options)
                                         .bulk_timeout = 10ull * M0_TIME_ONE_SECOND};
 }
 
-/* ---- data ------------------------------------------------------------------------------------ */
-
-/* The text that is repeated, a hundred times. */
-#define TEN_TIMES(text) text text text text text text text text text text
-static char pattern[] = TEN_TIMES(TEN_TIMES("abcdefghi"));
-enum { PATTERN = sizeof(pattern) - 1 };
-
-static void fill(struct slot *slot, m0_bcount_t bytes)
-{
-    struct m0_bufvec_cursor cursor;
-    m0_bcount_t at;
-
-    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
-    for (at = 0; at < bytes; at += PATTERN)
-        m0_bufvec_cursor_copyto(&cursor, pattern, min_type(m0_bcount_t, PATTERN, bytes - at));
-    slot->nb.nb_length = bytes;
-}
-
-static bool is_filled(struct slot *slot, m0_bcount_t bytes)
-{
-    struct m0_bufvec_cursor cursor;
-    m0_bcount_t at, part;
-    char text[PATTERN];
-
-    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
-    for (at = 0; at < bytes; at += part) {
-        part = min_type(m0_bcount_t, PATTERN, bytes - at);
-        if (m0_bufvec_cursor_copyfrom(&cursor, text, part) != part ||
-            memcmp(text, pattern, part) != 0)
-            return false;
-    }
-    return true;
-}
-
-static void write_at_begin(struct slot *slot, void *bytes, m0_bcount_t count)
-{
-    struct m0_bufvec_cursor cursor;
-
-    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
-    m0_bufvec_cursor_copyto(&cursor, bytes, count);
-    slot->nb.nb_length = count;
-}
-
-static void put_text(struct slot *slot, const char *text)
-{
-    char message[16];
-    int length = snprintf(message, sizeof(message), "m%s", text);
-
-    write_at_begin(slot, message, (m0_bcount_t)length + 1);
-}
-
-static int put_descriptor(struct slot *slot, char kind, const struct m0_net_buf_desc *desc,
-                          uint32_t size)
-{
-    m0_bcount_t bytes = MESSAGE_HEAD + desc->nbd_len;
-    char *message = m0_alloc(bytes);
-
-    if (message == NULL)
-        return -ENOMEM;
-    message[0] = kind;
-    snprintf(message + 1, 9, "%08u", desc->nbd_len);
-    snprintf(message + 10, 9, "%08u", size);
-    memcpy(message + MESSAGE_HEAD, desc->nbd_data, desc->nbd_len);
-    write_at_begin(slot, message, bytes);
-    m0_free(message);
-    return 0;
-}
-
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static int add(struct slot *slot, enum m0_net_queue_type qtype, m0_time_t timeout)
+static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_t timeout)
 {
     struct m0_ping *ping = slot->ping;
     int rc;
@@ -131,7 +35,7 @@ static int add(struct slot *slot, enum m0_net_queue_type qtype, m0_time_t timeou
     return rc;
 }
 
-static int receive(struct slot *slot, m0_time_t timeout)
+static int receive(struct m0_ping_slot *slot, m0_time_t timeout)
 {
     slot->nb.nb_ep = NULL;
     /* It is the longest message that arrives, too. */
@@ -140,9 +44,9 @@ static int receive(struct slot *slot, m0_time_t timeout)
     return add(slot, M0_NET_QT_MSG_RECV, timeout);
 }
 
-static struct slot *take(struct m0_ping *ping)
+static struct m0_ping_slot *take(struct m0_ping *ping)
 {
-    struct slot *slot = NULL;
+    struct m0_ping_slot *slot = NULL;
     uint32_t i;
 
     m0_mutex_lock(&ping->lock);
@@ -156,7 +60,7 @@ static struct slot *take(struct m0_ping *ping)
     return slot;
 }
 
-static void give_back(struct slot *slot)
+static void give_back(struct m0_ping_slot *slot)
 {
     m0_net_desc_free(&slot->nb.nb_desc);
     if (slot->reply_to != NULL)
@@ -184,9 +88,12 @@ static void note_error(struct m0_ping *ping)
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-static void serve_text(struct m0_ping *ping, struct slot *out)
+static void serve_text(struct m0_ping *ping, struct m0_ping_slot *out, struct m0_ping_slot *in,
+                       m0_bcount_t bytes)
 {
-    put_text(out, "pong");
+    if (!m0_ping_is_text(in, "ping", bytes))
+        note_error(ping);
+    m0_ping_put_text(out, "pong", bytes);
     out->nb.nb_ep = out->reply_to;
     if (add(out, M0_NET_QT_MSG_SEND, ping->options.message_timeout) != 0) {
         note_error(ping);
@@ -195,10 +102,10 @@ static void serve_text(struct m0_ping *ping, struct slot *out)
 }
 
 /* The descriptor is in the message at `in`. */
-static void serve_bulk(struct m0_ping *ping, struct slot *out, struct slot *in, m0_bcount_t bytes)
+static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0_ping_slot *in, m0_bcount_t bytes)
 {
     struct m0_bufvec_cursor cursor;
-    char head[MESSAGE_HEAD];
+    char head[M0_PING_HEAD];
     unsigned long length, size;
 
     m0_bufvec_cursor_init(&cursor, &in->nb.nb_buffer);
@@ -206,7 +113,7 @@ static void serve_bulk(struct m0_ping *ping, struct slot *out, struct slot *in, 
     head[9] = head[18] = '\0';
     length = strtoul(head + 1, NULL, 10);
     size = strtoul(head + 10, NULL, 10);
-    if (length == 0 || length > bytes - MESSAGE_HEAD || size == 0 ||
+    if (length == 0 || length > bytes - M0_PING_HEAD || size == 0 ||
         size > m0_vec_count(&out->nb.nb_buffer.ov_vec))
         goto bad;
     out->nb.nb_desc.nbd_data = m0_alloc(length);
@@ -217,7 +124,7 @@ static void serve_bulk(struct m0_ping *ping, struct slot *out, struct slot *in, 
     out->kind = head[0];
     out->length = size;
     if (out->kind == 'r')
-        fill(out, size);
+        m0_ping_fill(out, size);
     if (add(out, out->kind == 'r' ? M0_NET_QT_ACTIVE_BULK_SEND : M0_NET_QT_ACTIVE_BULK_RECV,
             ping->options.bulk_timeout) == 0)
         return;
@@ -226,9 +133,9 @@ bad:
     give_back(out);
 }
 
-static void serve(struct m0_ping *ping, struct slot *in, const struct m0_net_buffer_event *ev)
+static void serve(struct m0_ping *ping, struct m0_ping_slot *in, const struct m0_net_buffer_event *ev)
 {
-    struct slot *out = take(ping);
+    struct m0_ping_slot *out = take(ping);
     struct m0_bufvec_cursor cursor;
     char kind = '\0';
 
@@ -241,8 +148,8 @@ static void serve(struct m0_ping *ping, struct slot *in, const struct m0_net_buf
     m0_net_end_point_get(ev->nbe_ep);
     out->reply_to = ev->nbe_ep;
     if (kind == 'm')
-        serve_text(ping, out);
-    else if ((kind == 'r' || kind == 's') && ev->nbe_length > MESSAGE_HEAD)
+        serve_text(ping, out, in, ev->nbe_length);
+    else if ((kind == 'r' || kind == 's') && ev->nbe_length > M0_PING_HEAD)
         serve_bulk(ping, out, in, ev->nbe_length);
     else {
         note_error(ping);
@@ -252,13 +159,13 @@ static void serve(struct m0_ping *ping, struct slot *in, const struct m0_net_buf
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void on_server_event(struct slot *slot, const struct m0_net_buffer_event *ev)
+static void on_server_event(struct m0_ping_slot *slot, const struct m0_net_buffer_event *ev)
 {
     struct m0_ping *ping = slot->ping;
 
     if (slot->nb.nb_qtype != M0_NET_QT_MSG_RECV) {
         if (slot->nb.nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV && ev->nbe_status == 0 &&
-            (ev->nbe_length != slot->length || !is_filled(slot, ev->nbe_length)))
+            (ev->nbe_length != slot->length || !m0_ping_is_filled(slot, 0, ev->nbe_length)))
             note_error(ping);
         give_back(slot);
         return;
@@ -271,7 +178,7 @@ static void on_server_event(struct slot *slot, const struct m0_net_buffer_event 
 
 static void on_event(const struct m0_net_buffer_event *ev)
 {
-    struct slot *slot = container_of(ev->nbe_buffer, struct slot, nb);
+    struct m0_ping_slot *slot = container_of(ev->nbe_buffer, struct m0_ping_slot, nb);
     struct m0_ping *ping = slot->ping;
 
     if (ev->nbe_status != 0 && ev->nbe_status != -ECANCELED)
@@ -322,7 +229,7 @@ static void slots_free(struct m0_ping *ping)
 static int slots_make(struct m0_ping *ping, uint32_t count)
 {
     const struct m0_ping_options *options = &ping->options;
-    struct slot *slot;
+    struct m0_ping_slot *slot;
     int rc;
 
     M0_ALLOC_ARR(ping->slots, count);
@@ -431,6 +338,16 @@ struct m0_ping *m0_ping_client_start(const struct m0_net_xprt *xprt, const char 
     return start(xprt, address, options, false, error);
 }
 
+int m0_ping_lost(struct m0_ping *ping)
+{
+    int rc;
+
+    m0_mutex_lock(&ping->lock);
+    rc = ping->state == M0_NET_TM_FAILED ? ping->status : 0;
+    m0_mutex_unlock(&ping->lock);
+    return rc;
+}
+
 const char *m0_ping_address(const struct m0_ping *ping)
 {
     return ping->tm.ntm_ep->nep_addr;
@@ -440,7 +357,7 @@ const char *m0_ping_address(const struct m0_ping *ping)
 
 /* The operation's status; it is cancelled if it takes longer than its timeout, which a transport
  * may not watch. */
-static int await(struct slot *slot, m0_time_t timeout)
+static int await(struct m0_ping_slot *slot, m0_time_t timeout)
 {
     struct m0_ping *ping = slot->ping;
     m0_time_t until = m0_time_add(m0_time_now(), timeout);
@@ -459,7 +376,7 @@ static int await(struct slot *slot, m0_time_t timeout)
     return late && slot->status == -ECANCELED ? -ETIMEDOUT : slot->status;
 }
 
-static int send_message(struct slot *out, struct m0_net_end_point *to)
+static int send_message(struct m0_ping_slot *out, struct m0_net_end_point *to)
 {
     m0_time_t timeout = out->ping->options.message_timeout;
     int rc;
@@ -471,40 +388,36 @@ static int send_message(struct slot *out, struct m0_net_end_point *to)
 
 static int run_message(struct m0_ping *ping, struct m0_net_end_point *to)
 {
-    struct slot *out = &ping->slots[0], *in = &ping->slots[1];
+    struct m0_ping_slot *out = &ping->slots[0], *in = &ping->slots[1];
     m0_time_t timeout = ping->options.message_timeout;
-    struct m0_bufvec_cursor cursor;
-    char text[6] = "";
     int rc = receive(in, timeout), sent;
 
     if (rc != 0)
         return rc;
-    put_text(out, "ping");
+    m0_ping_put_text(out, "ping", ping->options.message_size);
     sent = send_message(out, to);
     if (sent != 0)
         m0_net_buffer_del(&in->nb, &ping->tm);
     rc = await(in, timeout);
-    m0_bufvec_cursor_init(&cursor, &in->nb.nb_buffer);
-    m0_bufvec_cursor_copyfrom(&cursor, text, sizeof(text));
     if (sent != 0 || rc != 0)
         return sent != 0 ? sent : rc;
-    return in->length == sizeof(text) && memcmp(text, "mpong", sizeof(text)) == 0 ? 0 : -EBADMSG;
+    return in->length == out->nb.nb_length && m0_ping_is_text(in, "pong", in->length) ? 0 : -EBADMSG;
 }
 
 static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind)
 {
-    struct slot *out = &ping->slots[2], *bulk = &ping->slots[3];
+    struct m0_ping_slot *out = &ping->slots[2], *bulk = &ping->slots[3];
     m0_time_t timeout = ping->options.bulk_timeout;
     uint32_t size = ping->options.bulk_size;
     int rc, ended;
 
     if (kind == 's')
-        fill(bulk, size);
+        m0_ping_fill(bulk, size);
     rc =
         add(bulk, kind == 's' ? M0_NET_QT_PASSIVE_BULK_SEND : M0_NET_QT_PASSIVE_BULK_RECV, timeout);
     if (rc != 0)
         return rc;
-    rc = put_descriptor(out, kind, &bulk->nb.nb_desc, size);
+    rc = m0_ping_put_descriptor(out, kind, &bulk->nb.nb_desc, size);
     if (rc == 0)
         rc = send_message(out, to);
     if (rc != 0)
@@ -513,7 +426,7 @@ static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind
     m0_net_desc_free(&bulk->nb.nb_desc);
     if (rc != 0 || ended != 0)
         return rc != 0 ? rc : ended;
-    return kind == 's' || (bulk->length == size && is_filled(bulk, size)) ? 0 : -EBADMSG;
+    return kind == 's' || (bulk->length == size && m0_ping_is_filled(bulk, 0, size)) ? 0 : -EBADMSG;
 }
 
 int m0_ping_run(struct m0_ping *client, const char *server)
@@ -533,52 +446,4 @@ int m0_ping_run(struct m0_ping *client, const char *server)
     }
     m0_net_end_point_put(to);
     return rc;
-}
-
-/* ---- the table ------------------------------------------------------------------------------- */
-
-void m0_ping_counters(struct m0_ping *ping, uint64_t table[M0_PING_QUEUES][M0_PING_COLUMNS])
-{
-    struct m0_net_qstats stats[M0_NET_QT_NR];
-    int i;
-
-    M0_CASSERT((int)M0_PING_QUEUES == (int)M0_NET_QT_NR);
-    m0_net_tm_stats_get(&ping->tm, M0_NET_QT_NR, stats, false);
-    for (i = 0; i < M0_NET_QT_NR; i++) {
-        table[i][M0_PING_ADDS] = stats[i].nqs_num_adds;
-        table[i][M0_PING_DELS] = stats[i].nqs_num_dels;
-        table[i][M0_PING_SUCCESSES] = stats[i].nqs_num_s_events;
-        table[i][M0_PING_FAILURES] = stats[i].nqs_num_f_events;
-        table[i][M0_PING_TIME] = stats[i].nqs_time_in_queue;
-        table[i][M0_PING_BYTES] = stats[i].nqs_total_bytes;
-        table[i][M0_PING_MAXIMUM] = stats[i].nqs_max_bytes;
-    }
-}
-
-uint64_t m0_ping_errors(const struct m0_ping *ping)
-{
-    return __atomic_load_n(&ping->errors, __ATOMIC_RELAXED);
-}
-
-void m0_ping_print(struct m0_ping *ping, FILE *to)
-{
-    static const char *const names[] = {"mRECV", "mSEND", "pRECV", "pSEND", "aRECV", "aSEND"};
-    uint64_t table[M0_PING_QUEUES][M0_PING_COLUMNS];
-    int i;
-
-    m0_ping_counters(ping, table);
-    fprintf(to,
-            "%s\nQueue     #Add   #Del  #Succ  #Fail   Time in Queue [s]        Total    "
-            "Max Size\n",
-            m0_ping_address(ping));
-    for (i = 0; i < M0_PING_QUEUES; i++) {
-        const uint64_t *row = table[i];
-
-        fprintf(to,
-                "%-6s %7" PRIu64 "%7" PRIu64 "%7" PRIu64 "%7" PRIu64 "  %8" PRIu64 ".%09" PRIu64
-                "%13" PRIu64 "%12" PRIu64 "\n",
-                names[i], row[M0_PING_ADDS], row[M0_PING_DELS], row[M0_PING_SUCCESSES],
-                row[M0_PING_FAILURES], m0_time_seconds(row[M0_PING_TIME]),
-                m0_time_nanoseconds(row[M0_PING_TIME]), row[M0_PING_BYTES], row[M0_PING_MAXIMUM]);
-    }
 }

@@ -22,6 +22,7 @@ struct m0_ping_options {
     uint32_t segments; /* of each buffer */
     uint32_t segment_size;
     uint32_t bulk_size; /* bytes of a bulk transfer; at most a buffer's */
+    uint32_t message_size; /* bytes of "ping" and "pong", with a pattern; 0: the words alone */
     uint32_t loops; /* of a client */
     uint64_t message_timeout; /* ns */
     uint64_t bulk_timeout;
@@ -42,6 +43,8 @@ struct m0_ping *m0_ping_client_start(const struct m0_net_xprt *xprt, const char 
 int m0_ping_run(struct m0_ping *client, const char *server);
 /* Waits until a server's answers under way have ended; each has a timeout. */
 void m0_ping_settle(struct m0_ping *ping);
+/* Why the machine has failed since it was started, as when its daemon ended; 0: it has not. */
+int m0_ping_lost(struct m0_ping *ping);
 /* Where it listens. */
 const char *m0_ping_address(const struct m0_ping *ping);
 

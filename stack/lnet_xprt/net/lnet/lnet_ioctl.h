@@ -84,12 +84,19 @@ struct m0_lnet_dev_limits_params {
     uint64_t dlp_pinned_pages;
 };
 
+/* Of a device "unix:" only, with a descriptor: the memory that the process shares. */
+struct m0_lnet_dev_arena_attach_params {
+    uint64_t daa_address; /* of the process */
+    uint64_t daa_bytes; /* of the whole file */
+};
+
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
 #define M0_LNET_IOW(nr, params) _IOW(M0_LNET_IOC_MAGIC, nr, struct m0_lnet_dev_##params##_params)
 #define M0_LNET_IOWR(nr, params) _IOWR(M0_LNET_IOC_MAGIC, nr, struct m0_lnet_dev_##params##_params)
 
 #define M0_LNET_DOM_INIT M0_LNET_IOWR(0x21, dom_init)
+#define M0_LNET_ARENA_ATTACH M0_LNET_IOW(0x22, arena_attach)
 #define M0_LNET_BUF_REGISTER M0_LNET_IOW(0x26, buf_register)
 #define M0_LNET_BUF_DEREGISTER M0_LNET_IOW(0x27, buf_deregister)
 #define M0_LNET_BUF_MSG_RECV M0_LNET_IOW(0x28, buf_queue)

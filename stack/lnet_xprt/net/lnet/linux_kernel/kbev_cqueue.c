@@ -71,7 +71,9 @@ bool nlx_kcore_bevq_put(struct nlx_kcore_transfer_mc *ktm,
     ktm->ktm_producer = next;
     ctm = nlx_kcore_map(kd, &ktm->ktm_ctm_loc);
     ctm->ctm_bevq.cbcq_producer_loc = next->kbe_loc;
-    m0_atomic64_inc(&ctm->ctm_bevq.cbcq_count); /* publishes the slot */
+    /* Publishes the slot. */
+    if (m0_atomic64_add_return(&ctm->ctm_bevq.cbcq_count, 1) == 1 && kd->kd_ring != NULL)
+        kd->kd_ring(&ctm->ctm_bevq.cbcq_count);
     nlx_kcore_unmap(kd, &ktm->ktm_ctm_loc);
     return true;
 }

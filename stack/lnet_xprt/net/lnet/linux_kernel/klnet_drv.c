@@ -325,6 +325,7 @@ static int dom_init(struct nlx_dd_file *file, struct m0_lnet_dev_dom_init_params
     kd->kd_host = file->df_dd->dd_host;
     kd->kd_map = kd_map;
     kd->kd_unmap = kd_unmap;
+    kd->kd_ring = file->df_proc.dp_ring;
     drv_read(file, &kd->kd_cd_loc, &copy, sizeof(copy));
     if (ops == NULL)
         ops = &nlx_kcore_def_ops;

@@ -26,6 +26,7 @@ struct nlx_dd_cfg {
 /* The calling process as the driver sees it. */
 struct nlx_dd_proc {
     uint64_t dp_id;
+    void *dp_context; /* of the functions below */
     /* 0 or -EFAULT. */
     int (*dp_copy_in)(const struct nlx_dd_proc *proc, void *to, uint64_t from, size_t bytes);
     int (*dp_copy_out)(const struct nlx_dd_proc *proc, uint64_t to, const void *from, size_t bytes);
@@ -36,6 +37,8 @@ struct nlx_dd_proc {
     /* How the driver reaches a pinned page. Never fail; called in any context. */
     void *(*dp_map)(struct page *page);
     void (*dp_unmap)(struct page *page);
+    /* As kd_ring of a domain; or NULL. */
+    void (*dp_ring)(struct m0_atomic64 *count);
 };
 
 struct nlx_dd_stats {

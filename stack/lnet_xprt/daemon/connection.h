@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A process that is connected to the daemon: its memory, and the verbs that it sends. */
+#ifndef JACQUARD_M0_CONNECTION_H
+#define JACQUARD_M0_CONNECTION_H
+
+#include "net/lnet/linux_kernel/klnet_drv.h"
+
+/* Serves a process until its end or its first message that is none, and releases what it leaves.
+ * The socket stays open. */
+void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket);
+/* Answers the first request with an error. */
+void m0_connection_refuse(int socket, int rc);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is in the messages and buffers of the functional test. */
+#include "lib/arith.h"
+#include "lib/errno.h"
+#include "lib/memory.h"
+#include "lib/string.h"
+#include "ping/pvt.h"
+
+/* The text that is repeated, a hundred times. */
+#define TEN_TIMES(text) text text text text text text text text text text
+static char pattern[] = TEN_TIMES(TEN_TIMES("abcdefghi"));
+enum { PATTERN = sizeof(pattern) - 1 };
+
+void m0_ping_fill(struct m0_ping_slot *slot, m0_bcount_t bytes)
+{
+    struct m0_bufvec_cursor cursor;
+    m0_bcount_t at;
+
+    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
+    for (at = 0; at < bytes; at += PATTERN)
+        m0_bufvec_cursor_copyto(&cursor, pattern, min_type(m0_bcount_t, PATTERN, bytes - at));
+    slot->nb.nb_length = bytes;
+}
+
+bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t bytes)
+{
+    struct m0_bufvec_cursor cursor;
+    m0_bcount_t at, part, skip;
+    char text[PATTERN];
+
+    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
+    for (at = 0; at < bytes; at += part) {
+        part = min_type(m0_bcount_t, PATTERN, bytes - at);
+        if (m0_bufvec_cursor_copyfrom(&cursor, text, part) != part)
+            return false;
+        skip = at < from ? min_type(m0_bcount_t, from - at, part) : 0;
+        if (memcmp(text + skip, pattern + skip, part - skip) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void write_at_begin(struct m0_ping_slot *slot, void *bytes, m0_bcount_t count)
+{
+    struct m0_bufvec_cursor cursor;
+
+    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
+    m0_bufvec_cursor_copyto(&cursor, bytes, count);
+    slot->nb.nb_length = count;
+}
+
+void m0_ping_put_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes)
+{
+    char message[16];
+    int length = snprintf(message, sizeof(message), "m%s", text);
+
+    m0_ping_fill(slot, bytes);
+    write_at_begin(slot, message, (m0_bcount_t)length + 1);
+    slot->nb.nb_length = max_type(m0_bcount_t, slot->nb.nb_length, bytes);
+}
+
+bool m0_ping_is_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes)
+{
+    struct m0_bufvec_cursor cursor;
+    size_t length = strlen(text) + 2;
+    char message[16] = "";
+
+    m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
+    m0_bufvec_cursor_copyfrom(&cursor, message, length);
+    return bytes >= length && message[0] == 'm' && memcmp(message + 1, text, length - 1) == 0 &&
+           m0_ping_is_filled(slot, length, bytes);
+}
+
+int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind, const struct m0_net_buf_desc *desc,
+                          uint32_t size)
+{
+    m0_bcount_t bytes = M0_PING_HEAD + desc->nbd_len;
+    char *message = m0_alloc(bytes);
+
+    if (message == NULL)
+        return -ENOMEM;
+    message[0] = kind;
+    snprintf(message + 1, 9, "%08u", desc->nbd_len);
+    snprintf(message + 10, 9, "%08u", size);
+    memcpy(message + M0_PING_HEAD, desc->nbd_data, desc->nbd_len);
+    write_at_begin(slot, message, bytes);
+    m0_free(message);
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* jacquard m0: programs of m0_net against a daemon, see docs/m0-net.md. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "m0/live.h"
+#include "m0/ping.h"
+#include "net/lnet/lnet.h"
+#include "net/net.h"
+
+enum { SERVER_TMID = 12, ADDRESS = 80, SEGMENT = 4096, SEGMENTS_MAX = 256 };
+
+static const char usage[] =
+    "usage: jacquard m0 serve|show [OPTIONS]\n"
+    "       jacquard m0 ping [OPTIONS] SERVER\n"
+    "\n"
+    "serve and ping are the two sides of a test of all six queues of m0_net: messages, bulk transfers "
+    "to\n"
+    "the client, and from it. Both print what happened in each queue. serve prints its address, and "
+    "ends on\n"
+    "SIGINT or SIGTERM; SERVER is that address. show prints what the daemon holds for all processes.\n"
+    "\n"
+    "  --socket PATH     of a daemon: jacquard lnetd --m0 PATH; without it, $JACQUARD_M0 has it\n"
+    "  --portal N        of the own address (39)\n"
+    "  --tmid N          of the own address (serve: 12; ping: any)\n"
+    "  --buffers N       serve: for messages (20)\n"
+    "  --loops N         ping: how often (1)\n"
+    "  --bytes N         of a bulk transfer, at most 1048576 (32768); of a server: that it allows\n"
+    "  --message N       ping: bytes of a message, at most --bytes (6)\n"
+    "  --timeout S       of an operation (10)\n"
+    "  --batched         operations of callbacks are submitted together\n"
+    "  --help, --version\n";
+
+struct options {
+    const char *socket;
+    unsigned portal;
+    int tmid; /* -1: any */
+    bool batched;
+    struct m0_ping_options ping;
+};
+
+static int refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "jacquard: %s: %s\n", what, why);
+    return 2;
+}
+
+static int fail(const char *what, int rc)
+{
+    fprintf(stderr, "jacquard: m0: %s: %s\n", what, strerror(-rc));
+    return 1;
+}
+
+static int number(const char *option, unsigned long least, unsigned long most, unsigned long *value)
+{
+    char *end;
+
+    *value = strtoul(optarg, &end, 10);
+    if (end == optarg || *end != '\0' || *optarg == '-' || *value < least || *value > most)
+        return refuse(option, "the number is not one that is possible");
+    return 0;
+}
+
+/* -1: go on; else the exit code. */
+static int parse(struct options *options, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"socket", required_argument, NULL, 'S'},  {"portal", required_argument, NULL, 'p'},
+        {"tmid", required_argument, NULL, 't'},    {"buffers", required_argument, NULL, 'b'},
+        {"loops", required_argument, NULL, 'l'},   {"bytes", required_argument, NULL, 'd'},
+        {"message", required_argument, NULL, 'm'},
+        {"timeout", required_argument, NULL, 'T'}, {"batched", no_argument, NULL, 'B'},
+        {"help", no_argument, NULL, 'h'},          {"version", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0}};
+    unsigned long value = 0;
+    int option, code = 0;
+
+    opterr = 0;
+    while (code == 0 && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'S':
+            options->socket = optarg;
+            break;
+        case 'p':
+            code = number("--portal", 1, 63, &value);
+            options->portal = (unsigned)value;
+            break;
+        case 't':
+            code = number("--tmid", 0, 4095, &value);
+            options->tmid = (int)value;
+            break;
+        case 'b':
+            code = number("--buffers", 2, 1000, &value);
+            options->ping.buffers = (uint32_t)value;
+            break;
+        case 'l':
+            code = number("--loops", 1, 1000000000, &value);
+            options->ping.loops = (uint32_t)value;
+            break;
+        case 'd':
+            code = number("--bytes", 1, SEGMENT * SEGMENTS_MAX, &value);
+            options->ping.bulk_size = (uint32_t)value;
+            break;
+        case 'm':
+            code = number("--message", 6, SEGMENT * SEGMENTS_MAX, &value);
+            options->ping.message_size = (uint32_t)value;
+            break;
+        case 'T':
+            code = number("--timeout", 1, 3600, &value);
+            options->ping.message_timeout = options->ping.bulk_timeout = value * M0_TIME_ONE_SECOND;
+            break;
+        case 'B':
+            options->batched = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'v':
+            puts("jacquard " JACQUARD_VERSION);
+            return 0;
+        default:
+            return refuse(argv[optind - 1], "unknown or incomplete option; see jacquard m0 --help");
+        }
+    }
+    return code == 0 ? -1 : code;
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+/* Of the daemon's first network but the loopback. */
+static int own_address(const struct options *options, char address[ADDRESS])
+{
+    struct m0_net_domain dom = {.nd_xprt = NULL};
+    char **nids, tmid[12] = "*";
+    int rc = m0_net_domain_init(&dom, &m0_net_lnet_xprt), i;
+
+    if (rc != 0)
+        return rc;
+    if (options->tmid >= 0)
+        snprintf(tmid, sizeof(tmid), "%d", options->tmid);
+    rc = m0_net_lnet_ifaces_get(&dom, &nids);
+    if (rc == 0) {
+        for (i = 0; nids[i] != NULL && strcmp(nids[i], "0@lo") == 0; i++) {
+        }
+        rc = nids[i] == NULL ? -ENETDOWN : 0;
+        if (rc == 0)
+            snprintf(address, ADDRESS, "%s:12345:%u:%s", nids[i], options->portal, tmid);
+        m0_net_lnet_ifaces_put(&dom, &nids);
+    }
+    m0_net_domain_fini(&dom);
+    return rc;
+}
+
+static void in_batches(struct m0_net_domain *dom)
+{
+    m0_net_lnet_dom_set_batched(dom, true);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static int serve(const struct options *options, const char *address)
+{
+    struct m0_ping *ping;
+    sigset_t ends;
+    const struct timespec moment = {1, 0};
+    uint64_t errors;
+    int rc, lost;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    ping = m0_ping_server_start(&m0_net_lnet_xprt, address, &options->ping, &rc);
+    if (ping == NULL)
+        return fail(address, rc);
+    printf("%s\nready\n", m0_ping_address(ping));
+    fflush(stdout);
+    do
+        lost = m0_ping_lost(ping);
+    while (lost == 0 && sigtimedwait(&ends, NULL, &moment) < 0);
+    m0_ping_settle(ping);
+    m0_ping_print(ping, stdout);
+    errors = m0_ping_errors(ping);
+    m0_ping_stop(ping);
+    printf("errors: %" PRIu64 "\n", errors);
+    if (lost != 0)
+        return fail(address, lost);
+    return errors == 0 ? 0 : 1;
+}
+
+static int ping_server(const struct options *options, const char *address, const char *server)
+{
+    struct m0_ping *ping;
+    int rc, ended;
+
+    ping = m0_ping_client_start(&m0_net_lnet_xprt, address, &options->ping, &rc);
+    if (ping == NULL)
+        return fail(address, rc);
+    ended = m0_ping_run(ping, server);
+    m0_ping_print(ping, stdout);
+    m0_ping_stop(ping);
+    return ended == 0 ? 0 : fail(server, ended);
+}
+
+static int show(const char *socket)
+{
+    struct m0_live_stats stats;
+    int rc = m0_live_stats(socket, &stats);
+
+    if (rc != 0)
+        return fail(socket, rc);
+    printf("m0:\n    domains: %u\n    machines: %u\n    buffers: %u\n    event slots: %u\n"
+           "    pinned pages: %" PRIu64 "\n    verbs: %" PRIu64 "\n    operations: %" PRIu64
+           "\n    internal errors: %" PRIu64 "\n",
+           stats.ls_files, stats.ls_tms, stats.ls_bufs, stats.ls_bevs, stats.ls_pinned_pages,
+           stats.ls_verbs, stats.ls_operations, stats.ls_internal_errors);
+    return 0;
+}
+
+static int run(const struct options *options, bool server, const char *to)
+{
+    char address[ADDRESS] = "";
+    int rc = m0_live_begin(options->socket), code;
+
+    if (rc != 0)
+        return fail(options->socket, rc);
+    rc = own_address(options, address);
+    if (rc != 0)
+        return fail(options->socket, rc);
+    code = server ? serve(options, address) : ping_server(options, address, to);
+    m0_net_fini();
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.socket = getenv("JACQUARD_M0"), .portal = 39, .tmid = -1};
+    const char *command;
+    bool server, shows;
+    int code, left;
+
+    if (argc > 1 && strcmp(argv[1], "m0") == 0) { /* as jacquard calls it */
+        argc--;
+        argv++;
+    }
+    command = argc > 1 ? argv[1] : "";
+    server = strcmp(command, "serve") == 0;
+    shows = strcmp(command, "show") == 0;
+
+    m0_ping_options_default(&options.ping);
+    if (server)
+        options.tmid = SERVER_TMID;
+    if (!server && !shows && strcmp(command, "ping") != 0 && strncmp(command, "--", 2) != 0)
+        return refuse(*command != '\0' ? command : "m0", "there are serve, ping and show");
+    if (strncmp(command, "--", 2) != 0) {
+        argc--;
+        argv++;
+    }
+    code = parse(&options, argc, argv);
+    if (code >= 0)
+        return code;
+    left = argc - optind;
+    if (left != (server || shows ? 0 : 1))
+        return refuse(left > 0 ? argv[argc - 1] : "m0 ping",
+                      server || shows ? "this is too much" : "the address of a server is needed");
+    if (options.socket == NULL)
+        return refuse("m0", "--socket PATH or $JACQUARD_M0 is needed");
+    if (shows)
+        return show(options.socket);
+    options.ping.segments = (options.ping.bulk_size + SEGMENT - 1) / SEGMENT;
+    options.ping.segment_size = SEGMENT;
+    if (options.ping.message_size > options.ping.bulk_size)
+        return refuse("--message", "it is longer than --bytes");
+    if (options.batched)
+        options.ping.prepare = in_batches;
+    return run(&options, server, argv[optind]);
+}

@@ -42,6 +42,16 @@ if(TARGET lnet)
   install(TARGETS jacquard-lnet jacquard-lst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# m0_net over a daemon. Its sources name headers relative to one folder.
+if(TARGET m0net_live)
+  install(DIRECTORY stack/lnet_xprt/lib stack/lnet_xprt/net stack/lnet_xprt/sm stack/lnet_xprt/motr DESTINATION ${jacquard_headers}/m0net
+          FILES_MATCHING PATTERN *.h PATTERN linux_kernel EXCLUDE PATTERN bulk_emulation EXCLUDE)
+  install(FILES stack/lnet_xprt/include/m0/live.h DESTINATION ${jacquard_headers}/m0net/m0)
+  install(DIRECTORY stack/port/include/port DESTINATION ${jacquard_headers}/m0net FILES_MATCHING PATTERN port.h)
+  install(TARGETS m0net_live LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS jacquard-m0 RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
 # Madeleine II: programs of the year 2000 include <madeleine.h>.
 if(TARGET madeleine_shared)
   install(DIRECTORY stack/madeleine/include/ DESTINATION ${jacquard_headers}/madeleine FILES_MATCHING PATTERN *.h)

@@ -38,6 +38,7 @@ ARROWS = {
     "sim/aries/sim": ["sim/aries/nic", *NIC],
     "sim/aries/live": ["sim/aries/nic", "sim/aries/api", "sim/shm", *NIC],
     "sim/lnet": NIC,  # drivers on the networks and on the NIC
+    "sim/lnet/tools": ["sim/lnet", "stack/lnet_xprt", *NIC],  # jacquard lnetd also has the driver of m0_net
     "sim/cray": [],
     "sim/top": ["sim/aries", "sim/shm"],
     "sim/run": ["sim/lnet", "sim/run/scenario", "sim/run/cluster", "sim/run/verdict", "sim/run/report", "sim/run/campaign", "sim/run/live"],

@@ -112,9 +112,10 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     command->what = optind < argc ? argv[optind] : "";
     command->path = optind + 1 < argc ? argv[optind + 1] : getenv("JACQUARD_FABRIC");
     if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
-        return refuse(*command->what != '\0' ? command->what : "no command",
-                      "the commands are top, scenario, trace, lnetd, lnet, lnetctl, lst and m0; see "
-                      "jacquard --help");
+        return refuse(
+            *command->what != '\0' ? command->what : "no command",
+            "the commands are top, scenario, trace, lnetd, lnet, lnetctl, lst and m0; see "
+            "jacquard --help");
     if (optind + 2 < argc)
         return refuse(argv[optind + 2], "give one fabric only");
     if (command->path == NULL || command->path[0] == '\0')

@@ -35,10 +35,22 @@ def test_the_other_parts_have_no_lnet(library):
     assert names and not {name for name in names if name.startswith(FOREIGN)}
 
 
+def test_the_library_of_processes_has_no_lnet():
+    """libm0net, all symbols: what it needs, what it offers, and what it keeps to itself."""
+    lines = subprocess.run(["nm", LIBRARIES / "libm0net.so.0"], capture_output=True, text=True, check=True).stdout.splitlines()
+    names = {line.split()[-1].split("@")[0] for line in lines}
+    assert "m0_net_domain_init" in names and not {name for name in names if name.startswith(FOREIGN)}
+    needed = subprocess.run(["readelf", "-d", LIBRARIES / "libm0net.so.0"], capture_output=True, text=True, check=True).stdout
+    assert "libc.so" in needed and "lnet" not in needed.replace("libm0net", "")
+    offered = subprocess.run(["nm", "-D", "--defined-only", LIBRARIES / "libm0net.so.0"], capture_output=True, text=True, check=True).stdout
+    assert not {line.split()[-1] for line in offered.splitlines() if not line.split()[-1].startswith(("m0_", "M0_", "nlx_ucore_dev_name"))}
+
+
 def test_m0_142_no_header_of_lnet_in_the_user_flavour():
     """All headers that its sources read, also indirectly."""
     sources = [STACK / "net/lnet" / name for name in ("lnet_main.c", "ulnet_device.c", "lnet_api.c")]
-    done = subprocess.run(["gcc", "-std=gnu11", "-M", "-I", STACK, "-I", ROOT / "stack/port/include", *sources],
+    sources += sorted((STACK / "live").glob("*.c"))
+    done = subprocess.run(["gcc", "-std=gnu11", "-M", "-I", STACK, "-I", STACK / "include", "-I", ROOT / "stack/port/include", *sources],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     read = {word.replace("\\ ", " ") for word in re.split(r"(?<!\\)\s+", done.stdout.replace("\\\n", " ")) if word.endswith((".h", ".c"))}

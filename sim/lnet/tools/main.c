@@ -28,7 +28,8 @@ static const char usage[] =
     "  --pcap FILE          write what is sent and received as pcapng\n"
     "  --control PATH       lnetd: the Unix socket for lnetctl\n"
     "  --m0 PATH            lnetd: the Unix socket for processes of m0_net\n"
-    "  --m0-bounds LIST     lnetd: domains=64,machines=N,buffers=N,slots=N,pages=N: of all processes, of a\n"
+    "  --m0-bounds LIST     lnetd: domains=64,machines=N,buffers=N,slots=N,pages=N: of all "
+    "processes, of a\n"
     "                       domain, event slots of a machine, pinned pages of a domain\n"
     "  --socket PATH        lnetctl: that socket; without it, $JACQUARD_LNETCTL has it\n"
     "  --timeout S          ping: seconds to wait for each answer (5)\n"
@@ -102,12 +103,12 @@ static int read_bounds(struct m0_daemon_options *bounds, char *text)
 static int parse(struct lnet_tool_options *options, int argc, char **argv, const char *order)
 {
     static const struct option known[] = {
-        {"networks", required_argument, NULL, 'n'}, {"set", required_argument, NULL, 's'},
-        {"control", required_argument, NULL, 'C'},  {"socket", required_argument, NULL, 'S'},
-        {"pcap", required_argument, NULL, 'p'},     {"timeout", required_argument, NULL, 't'},
-        {"count", required_argument, NULL, 'c'},    {"m0", required_argument, NULL, 'm'},
+        {"networks", required_argument, NULL, 'n'},  {"set", required_argument, NULL, 's'},
+        {"control", required_argument, NULL, 'C'},   {"socket", required_argument, NULL, 'S'},
+        {"pcap", required_argument, NULL, 'p'},      {"timeout", required_argument, NULL, 't'},
+        {"count", required_argument, NULL, 'c'},     {"m0", required_argument, NULL, 'm'},
         {"m0-bounds", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+        {"version", no_argument, NULL, 'v'},         {NULL, 0, NULL, 0}};
     double number;
     int option, code = 0;
 

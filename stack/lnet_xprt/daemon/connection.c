@@ -130,8 +130,7 @@ static int attach(struct connection *connection,
     rc = check_file(file, bytes);
     if (rc != 0)
         return rc;
-    memory =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (memory == MAP_FAILED)
         return errno == EACCES || errno == EPERM ? -EACCES : -ENOMEM;
     (void)madvise(memory, bytes, MADV_DONTDUMP);
@@ -186,8 +185,8 @@ static bool parse(struct connection *connection, size_t bytes, unsigned *cmd)
         return false;
     memcpy(&head, at, sizeof(head));
     at += sizeof(head);
-    if (_IOC_SIZE(head.lr_cmd) > M0_LIVE_PARAMS_MAX || _IOC_SIZE(head.lr_cmd) > (size_t)(end - at) ||
-        head.lr_regions > M0_LIVE_REGIONS_MAX)
+    if (_IOC_SIZE(head.lr_cmd) > M0_LIVE_PARAMS_MAX ||
+        _IOC_SIZE(head.lr_cmd) > (size_t)(end - at) || head.lr_regions > M0_LIVE_REGIONS_MAX)
         return false;
     memcpy(connection->params, at, _IOC_SIZE(head.lr_cmd));
     at += _IOC_SIZE(head.lr_cmd);

@@ -148,8 +148,7 @@ static void remove_stale(void)
     if (lstat(m0d.address.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode))
         return;
     probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (probe >= 0 &&
-        connect(probe, (struct sockaddr *)&m0d.address, sizeof(m0d.address)) != 0 &&
+    if (probe >= 0 && connect(probe, (struct sockaddr *)&m0d.address, sizeof(m0d.address)) != 0 &&
         errno == ECONNREFUSED)
         unlink(m0d.address.sun_path);
     if (probe >= 0)

@@ -17,8 +17,8 @@ void m0_free(void *memory); /* NULL: no effect */
 void *m0_alloc_aligned(size_t bytes, unsigned shift);
 void m0_free_aligned(void *memory, size_t bytes, unsigned shift);
 /*
- * Where aligned memory comes from instead of the C library; NULL: from there. Memory that the source
- * does not know (as_free returns false) is the C library's. For the life of the process.
+ * Where aligned memory comes from instead of the C library; NULL: from there. Memory that the
+ * source does not know (as_free returns false) is the C library's. For the life of the process.
  */
 struct m0_aligned_source {
     void *(*as_alloc)(size_t bytes, size_t alignment); /* NULL: no memory */

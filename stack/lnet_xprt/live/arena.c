@@ -62,7 +62,8 @@ static int make_file(size_t bytes)
 static int map(size_t bytes)
 {
     size_t room = bytes + ALIGNMENT_MAX;
-    char *all = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;
+    char *all = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+         *at;
 
     if (all == MAP_FAILED)
         return -errno;

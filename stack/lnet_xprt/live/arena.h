@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory that a live process shares with a daemon: one sealed memory file of a fixed size, whose
- * pages cost nothing until they are touched. A child of the process does not have it. Any thread.
+ * The memory that a live process shares with a daemon: one sealed memory file of a fixed size,
+ * whose pages cost nothing until they are touched. A child of the process does not have it. Any
+ * thread.
  */
 #ifndef JACQUARD_M0_LIVE_ARENA_H
 #define JACQUARD_M0_LIVE_ARENA_H

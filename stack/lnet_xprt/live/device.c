@@ -39,7 +39,7 @@ struct machine {
 struct connection {
     int socket, stop; /* stop: an event for the watching thread */
     bool lost; /* atomic: the daemon has ended */
-    struct port_mutex crossing; /* of the socket */
+    struct port_mutex request_lock; /* of the socket */
     struct port_mutex lock; /* of the list */
     struct machine *machines;
     struct port_thread *watcher;
@@ -73,7 +73,16 @@ static struct machine *find(const struct connection *connection, const void *ref
     return machine;
 }
 
-static int look(const struct connection *connection, struct machine *machine, m0_time_t timeout)
+/* Also before the watching thread has seen it. */
+static bool is_lost(const struct connection *connection)
+{
+    struct pollfd polled = {.fd = connection->socket, .events = POLLRDHUP};
+
+    return __atomic_load_n(&connection->lost, __ATOMIC_SEQ_CST) || poll(&polled, 1, 0) == 1;
+}
+
+static int ring_poll(const struct connection *connection, struct machine *machine,
+                     m0_time_t timeout)
 {
     if (m0_atomic64_get(&machine->ctm->ctm_bevq.cbcq_count) != 0)
         return 0;
@@ -97,13 +106,12 @@ static long event_wait(struct connection *connection,
     port_mutex_lock(&connection->lock);
     machine = find(connection, params->dbw_ktm);
     port_mutex_unlock(&connection->lock);
-    if (machine == NULL)
-        return -EBADR;
+    if (machine == NULL) /* a daemon that ends takes its references back */
+        return is_lost(connection) ? -ECONNRESET : -EBADR;
     __atomic_store_n(&machine->waiting, 1, __ATOMIC_SEQ_CST);
-    while ((rc = look(connection, machine, params->dbw_timeout)) == -EAGAIN)
+    while ((rc = ring_poll(connection, machine, params->dbw_timeout)) == -EAGAIN)
         syscall(SYS_futex, word_of(machine), FUTEX_WAIT_BITSET, 0,
-                params->dbw_timeout == M0_TIME_NEVER ? NULL : &until, NULL,
-                FUTEX_BITSET_MATCH_ANY);
+                params->dbw_timeout == M0_TIME_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
     __atomic_store_n(&machine->waiting, 0, __ATOMIC_SEQ_CST);
     return rc;
 }
@@ -143,7 +151,7 @@ static void watch(void *argument)
 
 /* ---- crossings ------------------------------------------------------------------------------- */
 
-struct crossing {
+struct call {
     struct iovec out[3 + 2 * M0_LIVE_REGIONS_MAX], in[3];
     struct m0_live_request request;
     struct m0_live_region regions[M0_LIVE_REGIONS_MAX];
@@ -152,41 +160,41 @@ struct crossing {
     int file; /* that goes along; -1: none */
 };
 
-static void crossing_init(struct crossing *crossing, unsigned cmd, void *params)
+static void call_init(struct call *call, unsigned cmd, void *params)
 {
     size_t bytes = _IOC_SIZE(cmd);
 
-    crossing->request = (struct m0_live_request){.lr_cmd = cmd};
-    crossing->file = -1;
-    crossing->out[0] = (struct iovec){&crossing->request, sizeof(crossing->request)};
-    crossing->out[1] = (struct iovec){params, bytes};
-    crossing->outs = 2;
-    crossing->in[0] = (struct iovec){&crossing->reply, sizeof(crossing->reply)};
-    crossing->in[1] = (struct iovec){params, (_IOC_DIR(cmd) & _IOC_READ) != 0 ? bytes : 0};
-    crossing->ins = 2;
+    call->request = (struct m0_live_request){.lr_cmd = cmd};
+    call->file = -1;
+    call->out[0] = (struct iovec){&call->request, sizeof(call->request)};
+    call->out[1] = (struct iovec){params, bytes};
+    call->outs = 2;
+    call->in[0] = (struct iovec){&call->reply, sizeof(call->reply)};
+    call->in[1] = (struct iovec){params, (_IOC_DIR(cmd) & _IOC_READ) != 0 ? bytes : 0};
+    call->ins = 2;
 }
 
-static void add_region(struct crossing *crossing, void *memory, size_t bytes)
+static void add_region(struct call *call, void *memory, size_t bytes)
 {
-    struct m0_live_region *region = &crossing->regions[crossing->request.lr_regions++];
+    struct m0_live_region *region = &call->regions[call->request.lr_regions++];
 
     *region = (struct m0_live_region){(uintptr_t)memory, bytes};
-    crossing->out[crossing->outs++] = (struct iovec){region, sizeof(*region)};
-    crossing->out[crossing->outs++] = (struct iovec){memory, bytes};
+    call->out[call->outs++] = (struct iovec){region, sizeof(*region)};
+    call->out[call->outs++] = (struct iovec){memory, bytes};
 }
 
-static int request_send(int socket, struct crossing *crossing)
+static int request_send(int socket, struct call *call)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr head;
     } control = {.bytes = {0}};
-    struct msghdr message = {.msg_iov = crossing->out, .msg_iovlen = crossing->outs};
+    struct msghdr message = {.msg_iov = call->out, .msg_iovlen = call->outs};
     ssize_t done;
 
-    if (crossing->file >= 0) {
+    if (call->file >= 0) {
         control.head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.head), &crossing->file, sizeof(int));
+        memcpy(CMSG_DATA(&control.head), &call->file, sizeof(int));
         message.msg_control = &control;
         message.msg_controllen = sizeof(control);
     }
@@ -197,48 +205,48 @@ static int request_send(int socket, struct crossing *crossing)
 }
 
 /* >= 0, a negative errno of the verb, or -ECONNRESET: there is no daemon. */
-static long cross(int socket, struct crossing *crossing)
+static long call_make(int socket, struct call *call)
 {
-    struct msghdr message = {.msg_iov = crossing->in, .msg_iovlen = crossing->ins};
+    struct msghdr message = {.msg_iov = call->in, .msg_iovlen = call->ins};
     unsigned resets = 0;
     ssize_t done;
 
     /* A daemon that refuses the connection has said why before it read the request. */
-    (void)request_send(socket, crossing);
+    (void)request_send(socket, call);
     /* What it said comes after the report that it did not read. */
     do
         done = recvmsg(socket, &message, 0);
     while (done < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
-    if (done < (ssize_t)sizeof(crossing->reply))
+    if (done < (ssize_t)sizeof(call->reply))
         return -ECONNRESET;
-    return crossing->reply.lp_rc;
+    return call->reply.lp_rc;
 }
 
 static long verb(struct connection *connection, unsigned cmd, void *params)
 {
-    struct crossing crossing;
+    struct call call;
     long rc;
 
-    crossing_init(&crossing, cmd, params);
+    call_init(&call, cmd, params);
     if (cmd == M0_LNET_BUF_REGISTER) {
         struct m0_lnet_dev_buf_register_params *reg = params;
         size_t nr = reg->dbr_bvec.ov_vec.v_nr;
 
         /* The driver refuses more without looking at them. */
         if (nr > 0 && nr * sizeof(m0_bcount_t) <= M0_LIVE_REGION_BYTES) {
-            add_region(&crossing, reg->dbr_bvec.ov_vec.v_count, nr * sizeof(m0_bcount_t));
-            add_region(&crossing, reg->dbr_bvec.ov_buf, nr * sizeof(void *));
+            add_region(&call, reg->dbr_bvec.ov_vec.v_count, nr * sizeof(m0_bcount_t));
+            add_region(&call, reg->dbr_bvec.ov_buf, nr * sizeof(void *));
         }
     } else if (cmd == M0_LNET_NIDSTRS_GET) {
         const struct m0_lnet_dev_nidstrs_get_params *get = params;
 
-        crossing.in[crossing.ins++] = (struct iovec){get->dng_buf, get->dng_size};
+        call.in[call.ins++] = (struct iovec){get->dng_buf, get->dng_size};
     }
     if (__atomic_load_n(&connection->lost, __ATOMIC_RELAXED))
         return -ECONNRESET;
-    port_mutex_lock(&connection->crossing);
-    rc = cross(connection->socket, &crossing);
-    port_mutex_unlock(&connection->crossing);
+    port_mutex_lock(&connection->request_lock);
+    rc = call_make(connection->socket, &call);
+    port_mutex_unlock(&connection->request_lock);
     return rc;
 }
 
@@ -307,21 +315,27 @@ static int connect_to(const char *path)
 static int attach(int socket)
 {
     struct m0_lnet_dev_arena_attach_params params;
-    struct crossing crossing;
+    struct call call;
 
-    crossing_init(&crossing, M0_LNET_ARENA_ATTACH, &params);
-    crossing.file = m0_live_arena_file(&params.daa_address, &params.daa_bytes);
-    return (int)cross(socket, &crossing);
+    call_init(&call, M0_LNET_ARENA_ATTACH, &params);
+    call.file = m0_live_arena_file(&params.daa_address, &params.daa_bytes);
+    return (int)call_make(socket, &call);
 }
 
 static void connection_free(struct connection *connection)
 {
+    struct machine *machine;
+
+    while ((machine = connection->machines) != NULL) { /* that a lost daemon left */
+        connection->machines = machine->next;
+        m0_free(machine);
+    }
     if (connection->stop >= 0)
         close(connection->stop);
     if (connection->socket >= 0)
         close(connection->socket);
     port_mutex_destroy(&connection->lock);
-    port_mutex_destroy(&connection->crossing);
+    port_mutex_destroy(&connection->request_lock);
     m0_free(connection);
 }
 
@@ -334,7 +348,7 @@ static int unix_open(const char *name, void **handle)
     if (connection == NULL)
         return -ENOMEM;
     port_mutex_init(&connection->lock);
-    port_mutex_init(&connection->crossing);
+    port_mutex_init(&connection->request_lock);
     connection->stop = eventfd(0, EFD_CLOEXEC);
     rc = connection->stop < 0 ? -errno : 0;
     connection->socket = connect_to(name + strlen(PREFIX));
@@ -389,7 +403,12 @@ static long unix_ioctl(void *handle, unsigned cmd, void *arg)
 }
 
 static struct nlx_ucore_device device = {
-    .ud_prefix = PREFIX, .ud_open = unix_open, .ud_close = unix_close, .ud_ioctl = unix_ioctl};
+    .ud_prefix = PREFIX,
+    .ud_open = unix_open,
+    .ud_close = unix_close,
+    .ud_ioctl = unix_ioctl,
+    .ud_reaches = m0_live_arena_has,
+};
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
@@ -421,14 +440,14 @@ int m0_live_begin(const char *socket)
 int m0_live_stats(const char *socket, struct m0_live_stats *stats)
 {
     struct m0_lnet_dev_live_stats_params params = {0};
-    struct crossing crossing;
+    struct call call;
     int fd = connect_to(socket);
     long rc;
 
     if (fd < 0)
         return fd;
-    crossing_init(&crossing, M0_LNET_LIVE_STATS, &params);
-    rc = cross(fd, &crossing);
+    call_init(&call, M0_LNET_LIVE_STATS, &params);
+    rc = call_make(fd, &call);
     close(fd);
     *stats = (struct m0_live_stats){params.dls_files,        params.dls_tms,
                                     params.dls_bufs,         params.dls_bevs,

@@ -7,8 +7,8 @@
  * process's memory that the verb reads, each with a head. The reply is one message: its head, the
  * parameters if the verb returns some, and what the verb wrote to the process's memory. The first
  * request is M0_LNET_ARENA_ATTACH with the descriptor of a sealed memory file; all that the process
- * shares lies in there. Verbs that wait never cross: events are in the shared memory, and the daemon
- * wakes the futex in the low half of cbcq_count when the first one arrives.
+ * shares lies in there. Verbs that wait never cross: events are in the shared memory, and the
+ * daemon wakes the futex in the low half of cbcq_count when the first one arrives.
  */
 #ifndef JACQUARD_M0_LIVE_WIRE_H
 #define JACQUARD_M0_LIVE_WIRE_H

@@ -72,7 +72,7 @@ bool m0_ping_is_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t by
 }
 
 int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind, const struct m0_net_buf_desc *desc,
-                          uint32_t size)
+                           uint32_t size)
 {
     m0_bcount_t bytes = M0_PING_HEAD + desc->nbd_len;
     char *message = m0_alloc(bytes);

@@ -102,7 +102,8 @@ static void serve_text(struct m0_ping *ping, struct m0_ping_slot *out, struct m0
 }
 
 /* The descriptor is in the message at `in`. */
-static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0_ping_slot *in, m0_bcount_t bytes)
+static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0_ping_slot *in,
+                       m0_bcount_t bytes)
 {
     struct m0_bufvec_cursor cursor;
     char head[M0_PING_HEAD];
@@ -133,7 +134,8 @@ bad:
     give_back(out);
 }
 
-static void serve(struct m0_ping *ping, struct m0_ping_slot *in, const struct m0_net_buffer_event *ev)
+static void serve(struct m0_ping *ping, struct m0_ping_slot *in,
+                  const struct m0_net_buffer_event *ev)
 {
     struct m0_ping_slot *out = take(ping);
     struct m0_bufvec_cursor cursor;
@@ -401,7 +403,8 @@ static int run_message(struct m0_ping *ping, struct m0_net_end_point *to)
     rc = await(in, timeout);
     if (sent != 0 || rc != 0)
         return sent != 0 ? sent : rc;
-    return in->length == out->nb.nb_length && m0_ping_is_text(in, "pong", in->length) ? 0 : -EBADMSG;
+    return in->length == out->nb.nb_length && m0_ping_is_text(in, "pong", in->length) ? 0
+                                                                                      : -EBADMSG;
 }
 
 static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind)

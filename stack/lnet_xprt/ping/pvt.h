@@ -41,7 +41,7 @@ bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t 
 /* A message with the text and, up to `bytes`, the pattern. */
 void m0_ping_put_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes);
 bool m0_ping_is_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes);
-int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind,
-                           const struct m0_net_buf_desc *desc, uint32_t size);
+int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind, const struct m0_net_buf_desc *desc,
+                           uint32_t size);
 
 #endif

@@ -20,11 +20,14 @@ static const char usage[] =
     "usage: jacquard m0 serve|show [OPTIONS]\n"
     "       jacquard m0 ping [OPTIONS] SERVER\n"
     "\n"
-    "serve and ping are the two sides of a test of all six queues of m0_net: messages, bulk transfers "
+    "serve and ping are the two sides of a test of all six queues of m0_net: messages, bulk "
+    "transfers "
     "to\n"
-    "the client, and from it. Both print what happened in each queue. serve prints its address, and "
+    "the client, and from it. Both print what happened in each queue. serve prints its address, "
+    "and "
     "ends on\n"
-    "SIGINT or SIGTERM; SERVER is that address. show prints what the daemon holds for all processes.\n"
+    "SIGINT or SIGTERM; SERVER is that address. show prints what the daemon holds for all "
+    "processes.\n"
     "\n"
     "  --socket PATH     of a daemon: jacquard lnetd --m0 PATH; without it, $JACQUARD_M0 has it\n"
     "  --portal N        of the own address (39)\n"
@@ -74,10 +77,9 @@ static int parse(struct options *options, int argc, char **argv)
         {"socket", required_argument, NULL, 'S'},  {"portal", required_argument, NULL, 'p'},
         {"tmid", required_argument, NULL, 't'},    {"buffers", required_argument, NULL, 'b'},
         {"loops", required_argument, NULL, 'l'},   {"bytes", required_argument, NULL, 'd'},
-        {"message", required_argument, NULL, 'm'},
-        {"timeout", required_argument, NULL, 'T'}, {"batched", no_argument, NULL, 'B'},
-        {"help", no_argument, NULL, 'h'},          {"version", no_argument, NULL, 'v'},
-        {NULL, 0, NULL, 0}};
+        {"message", required_argument, NULL, 'm'}, {"timeout", required_argument, NULL, 'T'},
+        {"batched", no_argument, NULL, 'B'},       {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},       {NULL, 0, NULL, 0}};
     unsigned long value = 0;
     int option, code = 0;
 

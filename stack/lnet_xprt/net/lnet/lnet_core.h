@@ -60,6 +60,9 @@ static int nlx_core_buf_passive_recv(struct nlx_core_domain *cd, struct nlx_core
                                      struct nlx_core_buffer *cb);
 static int nlx_core_buf_passive_send(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
                                      struct nlx_core_buffer *cb);
+/* Mutex. Bytes of a receiving buffer are there, as the event says; cb_qtype is set. */
+static void nlx_core_buf_arrived(const struct nlx_core_buffer *cb,
+                                 const struct nlx_core_buffer_event *event);
 /* Asks for cancellation. */
 static int nlx_core_buf_del(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
                             struct nlx_core_buffer *cb);

@@ -404,8 +404,12 @@ static int nlx_xo_core_bev_to_net_bev(struct m0_net_transfer_mc *tm,
         nbev->nbe_offset = cbev->cbe_offset;
     }
     if (nb->nb_qtype == M0_NET_QT_MSG_RECV || nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_RECV ||
-        nb->nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV)
+        nb->nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV) {
+        const struct nlx_xo_buffer *bp = nb->nb_xprt_private;
+
+        nlx_core_buf_arrived(&bp->xb_core, cbev);
         nbev->nbe_length = cbev->cbe_length;
+    }
     return 0;
 }
 

@@ -47,6 +47,8 @@ static int nlx_ucore_ioctl(const struct nlx_core_domain *cd, unsigned cmd, void 
     return (int)ud->ucd_device->ud_ioctl(ud->ucd_handle, cmd, arg);
 }
 
+#include "net/lnet/ulnet_shadow.c"
+
 /* ---- domains and buffers --------------------------------------------------------------------- */
 
 static int nlx_core_dom_init(struct m0_net_domain *dom, struct nlx_core_domain *cd)
@@ -114,8 +116,19 @@ static int nlx_core_buf_register(struct nlx_core_domain *cd, nlx_core_opaque_ptr
 {
     struct m0_lnet_dev_buf_register_params params = {
         .dbr_lcbuf = cb, .dbr_buffer_id = buffer_id, .dbr_bvec = *bvec};
+    struct nlx_uc_shadow *shadow;
+    int rc = uc_shadow_new(uc_domain(cd), bvec, &shadow);
 
-    return nlx_ucore_ioctl(cd, M0_LNET_BUF_REGISTER, &params);
+    if (rc != 0)
+        return rc;
+    if (shadow != NULL)
+        params.dbr_bvec = shadow->us_vector;
+    rc = nlx_ucore_ioctl(cd, M0_LNET_BUF_REGISTER, &params);
+    if (rc != 0)
+        uc_shadow_free(shadow);
+    else
+        cb->cb_upvt = shadow;
+    return rc;
 }
 
 static void nlx_core_buf_deregister(struct nlx_core_domain *cd, struct nlx_core_buffer *cb)
@@ -124,6 +137,8 @@ static void nlx_core_buf_deregister(struct nlx_core_domain *cd, struct nlx_core_
     int rc = nlx_ucore_ioctl(cd, M0_LNET_BUF_DEREGISTER, &params);
 
     M0_ASSERT(rc != -EBADR && rc != -EBUSY);
+    uc_shadow_free(cb->cb_upvt);
+    cb->cb_upvt = NULL;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -175,6 +190,7 @@ static int uc_operation(const struct nlx_core_domain *cd, const struct nlx_core_
     const struct nlx_core_sq *sq = tm->uct_sq;
     int rc = 0;
 
+    uc_shadow_fill(cb);
     if (sq == NULL) {
         rc = nlx_ucore_ioctl(cd, cmd, &params);
         M0_ASSERT(rc != -EBADR && rc != -EFAULT);

@@ -16,6 +16,8 @@ struct nlx_ucore_device {
     void (*ud_close)(void *handle);
     /* Crosses to the driver. `arg`: the parameters, in and out. >= 0 or a negative errno. */
     long (*ud_ioctl)(void *handle, unsigned cmd, void *arg);
+    /* Whether buffers may lie there; elsewhere they are copied. NULL: everywhere. */
+    bool (*ud_reaches)(const void *address, size_t bytes);
     struct nlx_ucore_device *ud_next;
 };
 /* For the life of the process. */

@@ -177,6 +177,12 @@ static int nlx_core_buf_event_wait(struct nlx_core_domain *cd, struct nlx_core_t
     return kx_domain(cd)->kd_drv_ops->ko_buf_event_wait(kx_tm(ctm), timeout);
 }
 
+static void nlx_core_buf_arrived(const struct nlx_core_buffer *cb,
+                                 const struct nlx_core_buffer_event *event)
+{
+    (void)cb, (void)event; /* where they belong */
+}
+
 static void nlx_core_buf_event_wake(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm)
 {
     (void)cd;

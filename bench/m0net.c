@@ -5,8 +5,11 @@
  *
  * Rates are per second of processor time, and are the difference of a long and a short run, so that
  * the begin does not count. Medians of three.
+ *
+ * The first argument may be `live` or `simulated`: only that part.
  */
 #include "bench.h"
+#include "m0net_live.h"
 #include "simulate.h"
 
 #define NODES 64u
@@ -40,15 +43,24 @@ static double rate(const char *flavour)
     return bench_median(rates, 3);
 }
 
+static void simulated(struct bench *bench)
+{
+    bench_row(bench, "messages and bulk, in the kernel", rate("kernel") / 1e3, "k/s", 150);
+    bench_row(bench, "messages and bulk, from user space", rate("user") / 1e3, "k/s", 150);
+    bench_row(bench, "messages and bulk, in batches", rate("batched") / 1e3, "k/s", 150);
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench;
+    bool good = true;
 
     bench_begin(&bench, "m0net", argc, argv);
-    bench_row(&bench, "messages and bulk, in the kernel", rate("kernel") / 1e3, "k/s", 150);
-    bench_row(&bench, "messages and bulk, from user space", rate("user") / 1e3, "k/s", 150);
-    bench_row(&bench, "messages and bulk, in batches", rate("batched") / 1e3, "k/s", 150);
+    if (argc < 2 || strcmp(argv[1], "simulated") != 0)
+        good = bench_m0net_live(&bench);
+    if (good && (argc < 2 || strcmp(argv[1], "live") != 0))
+        simulated(&bench);
     bench_calibrate(&bench);
     bench_end(&bench);
-    return 0;
+    return good ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Processes of m0_net over a daemon: a plain program of libm0net.so, run by tests/live/test_m0.py.
+# Processes of m0_net over a daemon: a plain program of libm0net.so, run by tests/live/test_m0_live.py.
 if(TARGET m0net_live)
   add_executable(m0_grid ${CMAKE_SOURCE_DIR}/tests/live/m0_grid.c)
   target_link_libraries(m0_grid PRIVATE m0net_live jacquard_flags)

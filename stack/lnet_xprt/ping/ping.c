@@ -23,6 +23,7 @@ void m0_ping_options_default(struct m0_ping_options *options)
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
+/* A server adds from callbacks, which run until its machine has stopped: -ESHUTDOWN. */
 static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_t timeout)
 {
     struct m0_ping *ping = slot->ping;
@@ -31,7 +32,11 @@ static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_
     slot->nb.nb_qtype = qtype;
     slot->nb.nb_timeout = timeout == 0 ? M0_TIME_NEVER : m0_time_add(m0_time_now(), timeout);
     slot->ended = false;
-    rc = m0_net_buffer_add(&slot->nb, &ping->tm);
+    if (!ping->server)
+        return m0_net_buffer_add(&slot->nb, &ping->tm);
+    m0_mutex_lock(&ping->lock);
+    rc = ping->stopping ? -ESHUTDOWN : m0_net_buffer_add(&slot->nb, &ping->tm);
+    m0_mutex_unlock(&ping->lock);
     return rc;
 }
 
@@ -91,14 +96,17 @@ static void note_error(struct m0_ping *ping)
 static void serve_text(struct m0_ping *ping, struct m0_ping_slot *out, struct m0_ping_slot *in,
                        m0_bcount_t bytes)
 {
+    int rc;
+
     if (!m0_ping_is_text(in, "ping", bytes))
         note_error(ping);
     m0_ping_put_text(out, "pong", bytes);
     out->nb.nb_ep = out->reply_to;
-    if (add(out, M0_NET_QT_MSG_SEND, ping->options.message_timeout) != 0) {
+    rc = add(out, M0_NET_QT_MSG_SEND, ping->options.message_timeout);
+    if (rc != 0 && rc != -ESHUTDOWN)
         note_error(ping);
+    if (rc != 0)
         give_back(out);
-    }
 }
 
 /* The descriptor is in the message at `in`. */
@@ -108,6 +116,7 @@ static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0
     struct m0_bufvec_cursor cursor;
     char head[M0_PING_HEAD];
     unsigned long length, size;
+    int rc = -EINVAL;
 
     m0_bufvec_cursor_init(&cursor, &in->nb.nb_buffer);
     m0_bufvec_cursor_copyfrom(&cursor, head, sizeof(head));
@@ -126,11 +135,13 @@ static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0
     out->length = size;
     if (out->kind == 'r')
         m0_ping_fill(out, size);
-    if (add(out, out->kind == 'r' ? M0_NET_QT_ACTIVE_BULK_SEND : M0_NET_QT_ACTIVE_BULK_RECV,
-            ping->options.bulk_timeout) == 0)
+    rc = add(out, out->kind == 'r' ? M0_NET_QT_ACTIVE_BULK_SEND : M0_NET_QT_ACTIVE_BULK_RECV,
+             ping->options.bulk_timeout);
+    if (rc == 0)
         return;
 bad:
-    note_error(ping);
+    if (rc != -ESHUTDOWN)
+        note_error(ping);
     give_back(out);
 }
 
@@ -164,6 +175,7 @@ static void serve(struct m0_ping *ping, struct m0_ping_slot *in,
 static void on_server_event(struct m0_ping_slot *slot, const struct m0_net_buffer_event *ev)
 {
     struct m0_ping *ping = slot->ping;
+    int rc;
 
     if (slot->nb.nb_qtype != M0_NET_QT_MSG_RECV) {
         if (slot->nb.nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV && ev->nbe_status == 0 &&
@@ -174,7 +186,8 @@ static void on_server_event(struct m0_ping_slot *slot, const struct m0_net_buffe
     }
     if (ev->nbe_status == 0)
         serve(ping, slot, ev);
-    if (!__atomic_load_n(&ping->stopping, __ATOMIC_RELAXED) && receive(slot, 0) != 0)
+    rc = receive(slot, 0);
+    if (rc != 0 && rc != -ESHUTDOWN)
         note_error(ping);
 }
 
@@ -277,7 +290,9 @@ static int begin(struct m0_ping *ping, const char *address)
 
 void m0_ping_stop(struct m0_ping *ping)
 {
-    __atomic_store_n(&ping->stopping, true, __ATOMIC_RELAXED);
+    m0_mutex_lock(&ping->lock);
+    ping->stopping = true;
+    m0_mutex_unlock(&ping->lock);
     if (ping->tm.ntm_state == M0_NET_TM_STARTED && m0_net_tm_stop(&ping->tm, true) == 0)
         await_state(ping, M0_NET_TM_STOPPED);
     m0_net_tm_fini(&ping->tm);

@@ -189,7 +189,10 @@ def test_m0_137_processes_domains_and_machines_at_once(two):
         assert victim.answer() == "posted"
         victim.order("send")
         exchange(some, 10, victim.process.kill)
-        exchange(some, 10)
+        victim.process.wait()
+        wait_until(lambda: one.held()["machines"] == 6)
+        with grids((one, 26)) as heirs:  # its addresses are free
+            exchange([*some, *heirs], 5)
         for grid in some:
             _, errors = grid.process.communicate(timeout=120)
             assert grid.process.returncode == 0, errors
@@ -216,6 +219,38 @@ def test_a_server_that_is_not_there(two):
     one, other = two
     done = other.ping("--timeout", 1, one.server(99))
     assert done.returncode == 1 and done.stderr == f"jacquard: m0: {one.server(99)}: Connection timed out\n"
+
+
+def test_m0_158_e2e_7_twenty_tools_at_once(two):
+    """Processes with addresses of the daemon's choice, which let a server read and write their buffers."""
+    one, other = two
+    with serving(one, "--buffers", 100) as server:
+        tools = [begin(*other.command("ping", "--loops", 200, server)) for _ in range(20)]
+        wait_until(lambda: other.held()["machines"] == 20)
+        addresses = set()
+        for tool in tools:
+            output, errors = tool.communicate(timeout=300)
+            assert tool.returncode == 0, errors
+            addresses.add(output.splitlines()[0])
+        assert addresses == {f"{other.address}@tcp:12345:39:{4095 - number}" for number in range(20)}
+    wait_until(other.is_unused)
+
+
+def test_a_server_that_ends_while_it_is_asked(two):
+    one, other = two
+    for _ in range(3):
+        server = begin(*one.command("serve", "--bytes", 4096))
+        assert server.stdout.readline().strip() == one.server()
+        clients = [begin(*other.command("ping", "--loops", 1000000, "--bytes", 4096, "--timeout", 1, one.server())) for _ in range(3)]
+        wait_until(lambda: one.held()["operations"] > 100 and other.held()["machines"] == 3)
+        server.send_signal(signal.SIGTERM)
+        output, errors = server.communicate(timeout=120)
+        assert server.returncode in (0, 1) and output.splitlines()[-1].startswith("errors: "), errors
+        wait_until(one.is_unused)
+        for client in clients:
+            output, errors = client.communicate(timeout=120)
+            assert client.returncode == 1, errors
+        wait_until(other.is_unused)
 
 
 def test_addresses_are_one_for_all_processes(two):
@@ -246,7 +281,7 @@ def test_bounds_of_the_daemon(hosts, tmp_path):
 # ---- deaths ---------------------------------------------------------------------------------------
 
 
-def test_m0_152_killed_at_any_instant(two):
+def test_m0_152_m0_155_killed_at_any_instant(two):
     """Both sides are killed in turn; nothing is left, the address is free again, and the daemons serve on."""
     one, other = two
     chance = random.Random(152)
@@ -257,7 +292,7 @@ def test_m0_152_killed_at_any_instant(two):
             client.kill()
             client.wait()
             wait_until(other.is_unused)
-        done = other.ping("--tmid", 77, "--loops", 3, server)  # m0-155
+        done = other.ping("--tmid", 77, "--loops", 3, server)
         assert done.returncode == 0, done.stderr
     wait_until(one.is_unused)
     for turn in range(10):
@@ -457,7 +492,7 @@ def register_params(buffer, identity):
     return struct.pack("=QQIIQQ", buffer, identity, 1, 0, 0x1000, 0x2000)
 
 
-def test_shared_memory_that_is_scribbled_over(two):
+def test_m0_138_shared_memory_that_is_scribbled_over(two):
     """A real process whose shared memory another one overwrites at random: it ends somehow, the daemon does not."""
     one, other = two
     chance = random.Random(24)

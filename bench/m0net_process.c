@@ -49,7 +49,7 @@ static void receive(struct m0_net_buffer *nb)
     add(nb, M0_NET_QT_MSG_RECV);
 }
 
-/* 'p': of the ping-pong; 'd': with a descriptor. */
+/* 'p': of the ping-pong; 'g': bulk begins; 'd': with a descriptor. */
 static void send(char kind, const struct m0_net_buf_desc *desc)
 {
     struct m0_net_buffer *nb = side.out;
@@ -113,8 +113,12 @@ static struct m0_net_buf_desc descriptor_of(const char *text)
 static void on_message(const struct m0_net_buffer_event *event)
 {
     const char *text = (const char *)event->nbe_buffer->nb_buffer.ov_buf[0] + event->nbe_offset;
+    unsigned i;
 
-    if (text[0] == 'd')
+    if (text[0] == 'g')
+        for (i = 0; i < BENCH_M0_WINDOW; i++)
+            offer(&side.bulk[i]);
+    else if (text[0] == 'd')
         fetch(descriptor_of(text));
     else if (side.self == 1 || --side.turns > 0)
         send('p', NULL);
@@ -220,17 +224,15 @@ static double pingpong(int end, unsigned turns)
 static double bulk(int end, unsigned transfers)
 {
     double begin;
-    unsigned i;
 
     side.transfers = transfers;
     side.offered = 0;
     bench_m0net_meet(end);
     begin = bench_seconds();
-    if (side.self == 0)
+    if (side.self == 0) {
+        send('g', NULL);
         m0_semaphore_down(&side.done);
-    else
-        for (i = 0; i < BENCH_M0_WINDOW; i++)
-            offer(&side.bulk[i]);
+    }
     begin = bench_seconds() - begin;
     bench_m0net_meet(end);
     return begin;

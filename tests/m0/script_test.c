@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an application does, from begin to end: scripts E2E-1 to E2E-4, E2E-6, E2E-9, E2E-12 and
- * E2E-13 of item 158. The server is on node A.
+ * What an application does, from begin to end: scripts E2E-1 to E2E-4, E2E-6, E2E-8, E2E-9,
+ * E2E-12 and E2E-13 of item 158. The server is on node A.
  */
 #include "lib/arith.h"
+#include "hosts.h"
 #include "pools.h"
 
 enum { MIB = 1 << 20, SERVER = 1, CLIENT = 2 };
@@ -296,6 +297,51 @@ M0_TEST(m0_158_e2e_6_bulk_of_a_server)
     pool_down(&pool, A);
 }
 
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+static struct machine *any(int expected)
+{
+    struct machine *result = machine(A);
+
+    assert_null(result->tm.ntm_ep);
+    assert_int_equal(machine_start(result, address(A, -1)), 0);
+    assert_string_equal(result->started_as, address(A, expected));
+    assert_string_equal(result->tm.ntm_ep->nep_addr, address(A, expected));
+    return result;
+}
+
+/* Eight addresses, so that they come to an end. */
+M0_TEST(m0_158_e2e_8_addresses_of_tools)
+{
+    struct m0_net_domain other = {.nd_xprt = NULL};
+    struct machine *first, *second;
+    struct m0_net_end_point *ep;
+
+    hosts[A].kh_limits.kl_tmid_min = 4088;
+    first = any(4095);
+    second = any(4094);
+    any(4093);
+    any(4092);
+    machine_free(second);
+    any(4094);
+    machine_up(A, 4091);
+    any(4090);
+    any(4089);
+    host(A);
+    assert_int_equal(m0_net_domain_init(&other, rig_xprt), 0);
+    rig_domain(&other);
+    rig_other_domain = &other;
+    second = machine(A);
+    assert_int_equal(machine_start(second, address(A, 4095)), -EADDRINUSE);
+    machine_free(second);
+    rig_other_domain = NULL;
+    host(A);
+    m0_net_domain_fini(&other);
+    any(4088);
+    assert_int_equal(machine_start(machine(A), address(A, -1)), -EADDRNOTAVAIL);
+    assert_int_equal(m0_net_end_point_create(&ep, &first->tm, address(A, -1)), -EINVAL);
+}
+
 /* ---- a request handler ----------------------------------------------------------------------- */
 
 enum { LOAD = 1000 };
@@ -528,6 +574,7 @@ int main(void)
         cmocka_unit_test(m0_158_e2e_3_messages_from_buffers_that_are_kept),
         cmocka_unit_test(m0_158_e2e_4_messages_from_new_buffers),
         cmocka_unit_test(m0_158_e2e_6_bulk_of_a_server),
+        cmocka_unit_test(m0_158_e2e_8_addresses_of_tools),
         cmocka_unit_test(m0_158_e2e_9_m0_128_the_loop_of_a_request_handler),
         cmocka_unit_test(m0_158_e2e_12_a_pool_that_is_empty),
         cmocka_unit_test(m0_158_e2e_13_timeouts),

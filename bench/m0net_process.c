@@ -191,6 +191,7 @@ static void begin(unsigned self, int end, const char *socket)
         snprintf(address[i], sizeof(address[i]), "127.0.78.%u@tcp:12345:41:1", i + 1);
     check(m0_live_begin(socket), socket);
     check(m0_net_domain_init(&side.dom, &m0_net_lnet_xprt), "a domain");
+    m0_net_lnet_dom_set_batched(&side.dom, true);
     side.tm.ntm_callbacks = &tm_callbacks;
     check(m0_net_tm_init(&side.tm, &side.dom), "a machine");
     check(m0_net_tm_start(&side.tm, address[self]), address[self]);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lnet/live.h"
+
 #define PARK_TICK SIM_MS
 
 struct lnet_loop lnet_loop = {
@@ -19,6 +21,27 @@ struct lnet_loop lnet_loop = {
 static _Thread_local char self; /* its address is the thread */
 static _Thread_local bool in_loop;
 static struct lnet_node *the_node;
+
+static void (*unlocked)(void); /* lnet_live_set_unlocked() */
+
+void lnet_live_set_unlocked(void (*call)(void))
+{
+    __atomic_store_n(&unlocked, call, __ATOMIC_RELEASE);
+}
+
+static void call_unlocked(void)
+{
+    void (*call)(void) = __atomic_load_n(&unlocked, __ATOMIC_ACQUIRE);
+
+    if (call != NULL)
+        call();
+}
+
+static void unlock_loop(void)
+{
+    pthread_mutex_unlock(&lnet_loop.mutex);
+    call_unlocked();
+}
 
 /* ---- the thread -------------------------------------------------------------------------------
  */
@@ -59,6 +82,7 @@ static void wait_until(pthread_cond_t *condition, sim_time_t deadline)
 {
     struct timespec until = {(time_t)(deadline / SIM_S), (long)(deadline % SIM_S / SIM_NS)};
 
+    call_unlocked();
     if (deadline == SIM_NEVER)
         pthread_cond_wait(condition, &lnet_loop.mutex);
     else
@@ -101,7 +125,7 @@ static void *thread_main(void *argument)
             break;
         due = sim_wall_next();
         lnet_loop.sleeping_until = due;
-        pthread_mutex_unlock(&lnet_loop.mutex);
+        unlock_loop();
         sleep_until(due);
         pthread_mutex_lock(&lnet_loop.mutex);
         lnet_loop.sleeping_until = 0;
@@ -231,7 +255,7 @@ void lnet_host_unlock(struct lnet_node *node)
     if (in_loop)
         return;
     kick = take_kick();
-    pthread_mutex_unlock(&lnet_loop.mutex);
+    unlock_loop();
     if (kick)
         uv_async_send(&lnet_loop.kick);
 }
@@ -260,7 +284,7 @@ static void poll_instead(sim_time_t deadline)
         run_in_place();
     } else {
         lnet_loop.polling_until = due < deadline ? due : deadline;
-        pthread_mutex_unlock(&lnet_loop.mutex);
+        unlock_loop();
         sleep_until(due < deadline ? due : deadline);
         pthread_mutex_lock(&lnet_loop.mutex);
         lnet_loop.polling_until = 0;

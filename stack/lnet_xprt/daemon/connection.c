@@ -19,7 +19,7 @@
 #include "lib/memory.h"
 #include "live/wire.h"
 
-enum { ATTACH_S = 5, SEALS = F_SEAL_SHRINK | F_SEAL_SEAL };
+enum { RINGS = 32, ATTACH_S = 5, SEALS = F_SEAL_SHRINK | F_SEAL_SEAL };
 
 struct connection {
     int socket;
@@ -87,9 +87,31 @@ static void *map(struct page *page)
     return page_address(page);
 }
 
+/* A process that is woken may take the processor from the thread that wakes it, which has LNet's
+ * lock. So it is woken when the thread has released that. The memory may have gone by then: the
+ * system call fails. */
+static _Thread_local struct {
+    unsigned count;
+    int64_t *words[RINGS];
+} rings;
+
+static void wake(int64_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 static void ring(struct m0_atomic64 *count)
 {
-    syscall(SYS_futex, &count->a_value, FUTEX_WAKE, 1, NULL, NULL, 0);
+    if (rings.count == RINGS)
+        wake(&count->a_value);
+    else
+        rings.words[rings.count++] = &count->a_value;
+}
+
+void m0_connection_ring(void)
+{
+    while (rings.count > 0)
+        wake(rings.words[--rings.count]);
 }
 
 static uint64_t process_of(int socket)
@@ -326,6 +348,7 @@ static bool serve_one(struct connection *connection)
         return false;
     connection->out_bytes = connection->out_room = 0;
     rc = verb(connection, cmd);
+    m0_connection_ring(); /* of operations that were refused without LNet */
     return reply(connection->socket, cmd, rc, connection->params, connection->out,
                  connection->out_bytes);
 }

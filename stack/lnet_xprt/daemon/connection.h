@@ -10,5 +10,7 @@
 void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket);
 /* Answers the first request with an error. */
 void m0_connection_refuse(int socket, int rc);
+/* Wakes processes for the events that the calling thread has produced. */
+void m0_connection_ring(void);
 
 #endif

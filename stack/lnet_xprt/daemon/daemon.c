@@ -16,6 +16,7 @@
 #include "daemon/connection.h"
 #include "lib/cond.h"
 #include "lib/memory.h"
+#include "lnet/live.h"
 
 enum { FILES = 64, RETRY_MS = 100 };
 
@@ -223,6 +224,7 @@ char *m0_daemon_start(const char *path, const struct m0_daemon_options *options)
     memcpy(m0d.address.sun_path, path, strlen(path) + 1);
     m0d.stop = false;
     m0d.room = options->max_files != 0 ? options->max_files : FILES;
+    lnet_live_set_unlocked(m0_connection_ring);
     rc = start(options);
     m0d.on = rc == 0;
     if (rc != 0 && asprintf(&error, "%s: %s", path, strerror(-rc)) < 0)
@@ -242,5 +244,6 @@ void m0_daemon_stop(void)
     nlx_dd_free(m0d.driver);
     nlx_kcore_host_fini(&m0d.host);
     m0_mutex_fini(&m0d.mutex);
+    lnet_live_set_unlocked(NULL);
     m0d.on = false;
 }

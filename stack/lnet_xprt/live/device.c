@@ -39,7 +39,9 @@ struct machine {
 struct connection {
     int socket, stop; /* stop: an event for the watching thread */
     bool lost; /* atomic: the daemon has ended */
-    struct port_mutex request_lock; /* of the socket */
+    struct port_mutex request_lock; /* of the socket, and: */
+    unsigned owed; /* replies to submissions that nobody has read */
+    int refused; /* an error in one of them */
     struct port_mutex lock; /* of the list */
     struct machine *machines;
     struct port_thread *watcher;
@@ -222,6 +224,23 @@ static long call_make(int socket, struct call *call)
     return call->reply.lp_rc;
 }
 
+static void read_owed(struct connection *connection, int flags)
+{
+    struct m0_live_reply reply;
+    ssize_t done = 0;
+
+    while (connection->owed > 0) {
+        done = recv(connection->socket, &reply, sizeof(reply), flags);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done != (ssize_t)sizeof(reply))
+            return; /* not yet, or never */
+        if (reply.lp_rc < 0)
+            connection->refused = (int)reply.lp_rc;
+        connection->owed--;
+    }
+}
+
 static long verb(struct connection *connection, unsigned cmd, void *params)
 {
     struct call call;
@@ -245,9 +264,32 @@ static long verb(struct connection *connection, unsigned cmd, void *params)
     if (__atomic_load_n(&connection->lost, __ATOMIC_RELAXED))
         return -ECONNRESET;
     port_mutex_lock(&connection->request_lock);
+    read_owed(connection, 0);
     rc = call_make(connection->socket, &call);
     port_mutex_unlock(&connection->request_lock);
     return rc;
+}
+
+/* A submission of a thread that then waits for events: the daemon's answer can wait, too. An error
+ * is that of the next one, which comes because the ring stays as it is. */
+static int submit(struct connection *connection, void *reference)
+{
+    struct m0_lnet_dev_tm_params params = {reference};
+    struct call call;
+    int rc;
+
+    if (__atomic_load_n(&connection->lost, __ATOMIC_RELAXED))
+        return -ECONNRESET;
+    call_init(&call, M0_LNET_SQ_SUBMIT, &params);
+    port_mutex_lock(&connection->request_lock);
+    read_owed(connection, MSG_DONTWAIT);
+    rc = connection->refused;
+    connection->refused = 0;
+    if (rc == 0)
+        rc = request_send(connection->socket, &call);
+    connection->owed += rc == 0;
+    port_mutex_unlock(&connection->request_lock);
+    return rc == -EPIPE ? -ECONNRESET : rc;
 }
 
 /* ---- machines -------------------------------------------------------------------------------- */
@@ -384,13 +426,9 @@ static long unix_ioctl(void *handle, unsigned cmd, void *arg)
     switch (cmd) {
     case M0_LNET_BUF_EVENT_WAIT:
         return event_wait(connection, arg);
-    case M0_LNET_SQ_SUBMIT_AND_WAIT: {
-        const struct m0_lnet_dev_buf_event_wait_params *params = arg;
-        struct m0_lnet_dev_tm_params submit = {params->dbw_ktm};
-
-        rc = verb(connection, M0_LNET_SQ_SUBMIT, &submit);
+    case M0_LNET_SQ_SUBMIT_AND_WAIT:
+        rc = submit(connection, ((struct m0_lnet_dev_buf_event_wait_params *)arg)->dbw_ktm);
         return rc < 0 ? rc : event_wait(connection, arg);
-    }
     case M0_LNET_TM_WAKE:
         return tm_wake(connection, ((struct m0_lnet_dev_tm_params *)arg)->dtp_ktm);
     case M0_LNET_TM_START:

@@ -49,6 +49,11 @@ bool lnet_live_capture_end(char **error);
  */
 bool lnet_live_control(const char *path, char **error);
 void lnet_live_control_end(void);
+/*
+ * `call` is called by each thread that was in LNet, after it has released LNet's lock or before it
+ * sleeps: for what callbacks of event queues put off, such as waking others. NULL: nothing.
+ */
+void lnet_live_set_unlocked(void (*call)(void));
 /* One entry of what `lnetctl ping` prints for a NID, malloc'd; *status: 0 or a negative errno. */
 char *lnet_live_ping(const char *nid, unsigned timeout_ms, int *status);
 

@@ -17,11 +17,12 @@ import time
 
 import jacquard
 import pytest
-from lnet_nodes import JACQUARD, PORT, daemon, descriptors, run, wait_until
+from lnet_nodes import JACQUARD, PORT, daemon, descriptors, wait_until
 
 GRID = jacquard.build_directory() / "tests/m0_grid"
 MIB = 1 << 20
 PR_SET_PDEATHSIG = 1
+LIFE_S = 240
 LIBC = ctypes.CDLL(None)
 
 
@@ -57,12 +58,17 @@ class Node:
         return f"{self.address}@tcp:12345:39:{tmid}"
 
 
+def run(*command, environment=None):
+    return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=LIFE_S // 2)
+
+
 def dies_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.alarm(LIFE_S)
 
 
 def begin(*command, **more):
-    """It dies with the test."""
+    """It dies with the test, or after a time in which all should be over."""
     return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=dies_with_parent, **more)
 
 

@@ -22,7 +22,7 @@ from lnet_nodes import JACQUARD, PORT, daemon, descriptors, wait_until
 GRID = jacquard.build_directory() / "tests/m0_grid"
 MIB = 1 << 20
 PR_SET_PDEATHSIG = 1
-LIFE_S = 240
+LIMIT_S = 240
 LIBC = ctypes.CDLL(None)
 
 
@@ -59,12 +59,12 @@ class Node:
 
 
 def run(*command, environment=None):
-    return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=LIFE_S // 2)
+    return subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=LIMIT_S // 2)
 
 
 def dies_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.alarm(LIFE_S)
+    signal.alarm(LIMIT_S)
 
 
 def begin(*command, **more):

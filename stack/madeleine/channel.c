@@ -234,12 +234,14 @@ static int connections_init(p_mad_channel_t channel)
 /* All processes open the same channel, else none of them connects. */
 static int agree(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
 {
-    char value[128], prefix[MAD_KEY_MAX], clash[MAD_KEY_MAX];
+    const char *place = channel->adapter->place;
+    char value[256], prefix[MAD_KEY_MAX], clash[MAD_KEY_MAX];
 
     snprintf(prefix, sizeof(prefix), "mad.o.%s", channel->name);
     snprintf(clash, sizeof(clash), "mad.x.%s.0.0", channel->name);
-    snprintf(value, sizeof(value), "%ld,%d,%s,%d", channel->id, channel->adapter->id,
-             channel->adapter->driver->name, mad_channel_full(channel)->check);
+    snprintf(value, sizeof(value), "%ld,%d,%s,%d%s%s", channel->id, channel->adapter->id,
+             channel->adapter->driver->name, mad_channel_full(channel)->check,
+             place != NULL ? "," : "", place != NULL ? place : "");
     return mad_agree(boot, prefix, clash, value, text, size);
 }
 

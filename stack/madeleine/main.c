@@ -8,6 +8,8 @@
 
 const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register},
+    {"shm", mad_SHM, mad_shm_register},
+    {"loop", mad_LOOP, mad_loop_register},
     {NULL},
 };
 

@@ -92,6 +92,7 @@ static void adapter_fini(p_mad_adapter_t adapter)
     free(adapter->name);
     free(adapter->selector);
     free(adapter->parameter);
+    free(adapter->place);
     free(adapter->master_parameter);
 }
 

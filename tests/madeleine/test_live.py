@@ -37,8 +37,11 @@ def good(size, *arguments, **variables):
     return done
 
 
-@pytest.mark.parametrize("variables", [{}, {"MAD_TCP_EAGER": "1"}, {"MAD_CHECK": "1"}, {"MAD_CHECK": "2"}, {"MAD_WAIT": "busy"}],
-                         ids=lambda variables: "-".join(variables.values()) or "default")
+VARIABLES = [{}, {"MAD_TCP_EAGER": "1"}, {"MAD_CHECK": "1"}, {"MAD_CHECK": "2"}, {"MAD_WAIT": "busy"}, {"MAD_ADAPTERS": "shm"},
+             {"MAD_ADAPTERS": "shm", "MAD_CHECK": "2"}, {"MAD_ADAPTERS": "shm", "MAD_WAIT": "busy"}]
+
+
+@pytest.mark.parametrize("variables", VARIABLES, ids=lambda variables: "-".join(variables.values()) or "default")
 @pytest.mark.parametrize("size", [2, 3, 4, 8])
 def test_mad_19_mad_9_eight_blocks(size, variables):
     lines = good(size, BIN / "mad_test", **variables).stdout.splitlines()
@@ -102,10 +105,28 @@ def test_mad_86_alone():
     assert "two processes are needed" in done.stderr
 
 
-def test_mad_87_a_process_is_killed(compiled):
+@pytest.mark.parametrize("driver", ["tcp", "shm"])
+def test_mad_87_a_process_is_killed(compiled, driver):
     """Rank 0 waits for messages; the others die one after the other, the last of them inside a message."""
-    done = launcher.run("-n", 3, "-disable-auto-cleanup", compiled("killed", "-Wall", "-Wextra", "-Werror"))
+    done = launcher.run("-n", 3, "-disable-auto-cleanup", compiled("killed", "-Wall", "-Wextra", "-Werror"),
+                        env=launcher.environment(MAD_ADAPTERS=driver))
     assert "from 2: 7\nEPEER inside\nEPEER, no peer is left\n" in done.stdout
+
+
+def test_mad_80_adapters_that_differ_between_processes(tmp_path):
+    script = tmp_path / "differ"
+    script.write_text(f'#!/bin/sh\ncase $PMI_RANK in 2) export MAD_ADAPTERS=tcp,loop;; *) export MAD_ADAPTERS=tcp,shm;; esac\nexec "{BIN}/mad_test"\n')
+    script.chmod(0o755)
+    done = launcher.run("-n", 3, script)
+    assert done.returncode != 0
+    values = re.search(r"FAILURE: rank 2 has (1,3,0,2,[0-9a-f]{8}) rank 0 has (1,3,0,2,[0-9a-f]{8})", done.stderr)
+    assert values and values[1] != values[2]
+
+
+def test_mad_78_a_list_with_an_unknown_driver():
+    done = launcher.run("-n", 1, BIN / "mad_test", env=launcher.environment(MAD_ADAPTERS="tcp,myrinet"))
+    assert done.returncode != 0
+    assert "FAILURE: invalid list of adapters: tcp,myrinet" in done.stderr
 
 
 def test_mad_80_mad_28_levels_that_differ_between_processes(tmp_path):
@@ -114,4 +135,4 @@ def test_mad_80_mad_28_levels_that_differ_between_processes(tmp_path):
     script.chmod(0o755)
     done = launcher.run("-n", 3, script)
     assert done.returncode != 0
-    assert re.search(r"FAILURE: rank 1 has 1,3,1,1,[0-9a-f]{8} rank 0 has 1,3,0,1,[0-9a-f]{8}", done.stderr)
+    assert re.search(r"FAILURE: rank 1 has 1,3,1,3,[0-9a-f]{8} rank 0 has 1,3,0,3,[0-9a-f]{8}", done.stderr)

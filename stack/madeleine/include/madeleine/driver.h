@@ -17,7 +17,7 @@ struct s_mad_driver_interface {
 
     /* ---- session: driver->name and adapter->name, ->parameter come from calloc, strdup ---- */
     int (*driver_init)(p_mad_driver_t driver);
-    int (*adapter_init)(p_mad_adapter_t adapter); /* sets name and parameter */
+    int (*adapter_init)(p_mad_adapter_t adapter); /* sets name, parameter; place if needed */
     int (*adapter_configuration_init)(p_mad_adapter_t adapter); /* NULL ok; ranks are known */
 
     /* ---- opening a channel ---- */
@@ -104,7 +104,9 @@ int mad_wait(mad_event_t *event, int64_t timeout_ns);
 
 #pragma GCC visibility pop
 
-/* `driver` gets the interface, connection type and alignment of TCP. */
+/* `driver` gets the interface, connection type and alignment. */
 void mad_tcp_register(p_mad_driver_t driver);
+void mad_shm_register(p_mad_driver_t driver);
+void mad_loop_register(p_mad_driver_t driver);
 
 #endif

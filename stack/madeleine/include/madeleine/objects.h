@@ -44,6 +44,7 @@ struct s_mad_adapter {
     char *selector; /* NULL: the default adapter */
     char *master_parameter; /* the parameter of rank 0's adapter */
     char *parameter; /* lets other processes reach this adapter */
+    char *place; /* all processes must have the same one to open a channel; NULL: any */
     p_mad_driver_specific_t specific;
 };
 

@@ -25,7 +25,7 @@
 #define E mad_receive_EXPRESS
 #define R mad_receive_CHEAPER
 
-enum { RANKS_MAX = 8 };
+enum { RANKS_MAX = 9 };
 
 #define CHECK(condition)                                                    \
     do {                                                                    \

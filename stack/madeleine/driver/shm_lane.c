@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The shared memory driver: rings of slots, and waiting for them. A waiter sets its flag, looks
- * again, and sleeps at its doorbell; the other side publishes, looks at the flag, and rings. Both
- * order the two steps by a full fence, so one of them sees the other.
+ * again, and sleeps at its doorbell; the other side publishes, looks at the flag, and rings. The
+ * counters and the flag are sequentially consistent, so one of them sees the other.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static uint64_t load(const uint64_t *from)
 {
-    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(from, __ATOMIC_SEQ_CST);
 }
 
 static struct shm_view view_of(struct shm_mailbox *mailbox, mad_link_id_t id)
@@ -88,7 +88,6 @@ static bool wait_for_room(p_mad_link_t link, const struct shm_view *view)
         if (!alive)
             return false;
         __atomic_store_n(&view->lane->sender_waits, 1, __ATOMIC_SEQ_CST);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if (!has_room(view))
             alive = sleep_at(peer->own_doorbell[0], peer->process);
     }
@@ -108,9 +107,8 @@ void mad_shm_produce(p_mad_link_t link, const struct shm_view *view, size_t leng
     struct shm_lane *lane = view->lane;
 
     lane->length[lane->produced % view->slot_count] = (uint32_t)length;
-    __atomic_store_n(&lane->produced, lane->produced + 1, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&peer->segment->receiver_waits, __ATOMIC_RELAXED) != 0 &&
+    __atomic_store_n(&lane->produced, lane->produced + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&peer->segment->receiver_waits, __ATOMIC_SEQ_CST) != 0 &&
         __atomic_exchange_n(&peer->segment->receiver_waits, 0, __ATOMIC_SEQ_CST) != 0)
         mad_shm_ring(peer->doorbell);
 }
@@ -133,7 +131,6 @@ int mad_shm_arrival(p_mad_link_t link, const struct shm_view *view, char **slot,
         if (!alive)
             return mad_shm_lost(in);
         __atomic_store_n(&own->segment->receiver_waits, 1, __ATOMIC_SEQ_CST);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if (!has_data(view))
             alive = sleep_at(own->doorbell[0], mad_shm_peer(in)->process);
     }
@@ -153,9 +150,8 @@ void mad_shm_consume(p_mad_link_t link, const struct shm_view *view)
     struct shm_lane *lane = view->lane;
     int number;
 
-    __atomic_store_n(&lane->consumed, lane->consumed + 1, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&lane->sender_waits, __ATOMIC_RELAXED) == 0 ||
+    __atomic_store_n(&lane->consumed, lane->consumed + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&lane->sender_waits, __ATOMIC_SEQ_CST) == 0 ||
         __atomic_exchange_n(&lane->sender_waits, 0, __ATOMIC_SEQ_CST) == 0)
         return;
     number = __atomic_load_n(&lane->sender_doorbell, __ATOMIC_RELAXED);
@@ -220,7 +216,6 @@ p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel)
             return NULL;
         }
         __atomic_store_n(&own->segment->receiver_waits, 1, __ATOMIC_SEQ_CST);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
         if ((in = find_message(channel)) != NULL)
             break;
         event.count = count + 1;

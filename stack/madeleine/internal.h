@@ -8,6 +8,7 @@
 #include "madeleine/api.h"
 #include "madeleine/driver.h"
 #include "madeleine/error.h"
+#include "madeleine/extended.h"
 #include "port/port.h"
 
 enum { MAD_NAME_MAX = 24, MAD_TEXT_MAX = 320 };
@@ -75,6 +76,7 @@ struct mad_connection_full {
     p_mad_buffer_pair_t free_pairs;
     p_mad_buffer_group_t free_groups;
     struct mad_slab *slabs;
+    p_tbx_slist_t slices; /* optional ones of CHEAPER blocks of the open message */
 };
 
 static inline struct mad_connection_full *mad_full(p_mad_connection_t connection)

@@ -223,6 +223,10 @@ void mad_end_unpacking(p_mad_connection_t connection)
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_receive_drop(connection);
+    if (full->slices != NULL) {
+        mad_free_parameter_slist(full->slices);
+        full->slices = NULL;
+    }
     full->message++;
     connection->lock = tbx_false;
     mad_gate_leave(&mad_channel_full(channel)->gate, &channel->reception_lock);

@@ -115,6 +115,7 @@ static int configuration_init(p_mad_madeleine_t madeleine, const struct mad_boot
 {
     mad_configuration_t *configuration = &madeleine->configuration;
 
+    madeleine->configuration_pointer = configuration;
     configuration->size = boot->size;
     configuration->local_host_id = boot->rank;
     configuration->host_name = calloc((size_t)boot->size, sizeof(char *));

@@ -2,7 +2,7 @@
 # Madeleine II: the generic layer over a recording driver, and TCP between threads of one process.
 set(mad_tests ${CMAKE_SOURCE_DIR}/tests/madeleine)
 if(TARGET madeleine)
-  foreach(area IN ITEMS trace fuzz usage check memory)
+  foreach(area IN ITEMS trace fuzz usage check memory extended)
     jacquard_test(mad_${area}
       SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/recording.c ${mad_tests}/world.c
       DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine)

@@ -15,6 +15,7 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
+HEADERS = jacquard.ROOT / "stack/madeleine/include"
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,7 @@ def compiled(tmp_path_factory):
 
     def compile_program(name, *options):
         program = folder / name
-        command(["gcc", *options, f"-I{jacquard.ROOT}/stack/madeleine/include", HERE / f"{name}.c", "-o", program,
+        command(["gcc", *options, f"-I{HEADERS}", HERE / f"{name}.c", "-o", program,
                  f"-L{launcher.BUILD}/lib", "-lmadeleine", f"-Wl,-rpath,{launcher.BUILD}/lib"])
         return program
 
@@ -91,6 +92,17 @@ def test_mad_101_a_program_of_the_year_2000(compiled, size):
     done = good(size, program, "-rank-like", "argument")
     assert done.stdout == f"TCP0: sum {(size - 1) * 499500}\n"
     assert sorted(done.stderr.splitlines()) == [f"process {rank} of {size}, 3 arguments" for rank in range(size)]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_mad_102_a_program_of_2008(compiled, size):
+    program = compiled("year2008", "-std=gnu99", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}/compat/mad2_2008")
+    assert good(size, program).stdout == f"the token has passed {size} processes\n"
+
+
+def test_mad_101_the_header_of_2000(compiled):
+    program = compiled("year2000", "-std=gnu89", "-Wall", f"-I{HEADERS}/compat/mad2_2000")
+    assert good(2, program).stdout == "TCP0: sum 499500\n"
 
 
 def test_mad_103_mad_35_figures_of_the_paper(compiled):

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/mpi.h"
 #include "session.h"
 
 const struct mad_driver_entry mad_drivers[] = {
-    {"tcp", mad_TCP, mad_tcp_register},
-    {"shm", mad_SHM, mad_shm_register},
-    {"loop", mad_LOOP, mad_loop_register},
+    {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
+    {"shm", mad_SHM, mad_shm_register, NULL, NULL},
+    {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
+    {"mpi", mad_MPI, mad_mpi_register, mad_mpi_usable, mad_mpi_boot},
     {NULL},
 };
 
@@ -89,19 +91,31 @@ static int check_level(void)
 
 static int adapter_count(const mad_adapter_set_t *set)
 {
-    int drivers = 0;
+    int usable = 0;
 
     if (set != NULL)
         return set->size;
-    while (mad_drivers[drivers].name != NULL)
-        drivers++;
-    return drivers;
+    for (const struct mad_driver_entry *each = mad_drivers; each->name != NULL; each++)
+        usable += each->usable == NULL || each->usable();
+    return usable;
+}
+
+/* By the network that starts the processes, if an adapter is one of its; else by PMI-2. */
+static struct mad_boot *find_boot(const mad_adapter_set_t *set)
+{
+    const struct mad_driver_entry *each;
+
+    for (int i = 0; set != NULL && i < set->size; i++)
+        for (each = mad_drivers; each->name != NULL; each++)
+            if (each->id == set->description[i].driver_id && each->boot != NULL)
+                return each->boot(set->description[i].adapter_selector);
+    return mad_boot_pmi2();
 }
 
 static p_mad_madeleine_t start(const struct mad_command_line *line,
                                const struct mad_session_options *options)
 {
-    struct mad_boot *boot = mad_boot_pmi2();
+    struct mad_boot *boot = find_boot(options->adapters);
     const char *wrong;
 
     if (boot == NULL) {

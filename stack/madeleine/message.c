@@ -186,6 +186,7 @@ p_mad_connection_t mad_message_ready(p_mad_channel_t channel)
     }
     if (!mad_gate_enter(&full->gate, &channel->reception_lock, false))
         return NULL;
+    full->error = MAD_OK;
     connection = channel->adapter->driver->interface->poll_message(channel);
     if (connection != NULL)
         return open_incoming(connection);

@@ -26,11 +26,13 @@ static int drivers_init(p_mad_madeleine_t madeleine, const struct mad_driver_ent
     if (madeleine->driver == NULL)
         return MAD_ENOMEM;
     for (i = 0; i < count && error == MAD_OK; i++) {
-        p_mad_driver_t driver = &madeleine->driver[i];
+        p_mad_driver_t driver = &madeleine->driver[madeleine->nb_driver];
 
         driver->madeleine = madeleine;
         driver->id = table[i].id;
         table[i].register_driver(driver);
+        if (driver->interface == NULL)
+            continue;
         assert(driver->interface->abi_version == MAD_DRIVER_ABI);
         driver->name = strdup(table[i].name);
         madeleine->nb_driver++;
@@ -67,17 +69,29 @@ static int adapter_init(p_mad_madeleine_t madeleine, mad_driver_id_t id, const c
     return driver->interface->adapter_init(adapter);
 }
 
-static int adapters_init(p_mad_madeleine_t madeleine, const mad_adapter_set_t *set)
+static int default_adapters_init(p_mad_madeleine_t madeleine, const struct mad_driver_entry *table)
 {
+    int error = MAD_OK;
+
+    for (; table->name != NULL && error == MAD_OK; table++)
+        if (table->usable == NULL || table->usable())
+            error = adapter_init(madeleine, table->id, NULL);
+    return error;
+}
+
+static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_options *options)
+{
+    const mad_adapter_set_t *set = options->adapters;
     int count = set != NULL ? set->size : madeleine->nb_driver, error = MAD_OK, i;
 
     madeleine->adapter = calloc((size_t)count, sizeof(*madeleine->adapter));
     if (madeleine->adapter == NULL)
         return MAD_ENOMEM;
+    if (set == NULL)
+        return default_adapters_init(madeleine, options->drivers);
     for (i = 0; i < count && error == MAD_OK; i++)
-        error = set != NULL ? adapter_init(madeleine, set->description[i].driver_id,
-                                           set->description[i].adapter_selector)
-                            : adapter_init(madeleine, madeleine->driver[i].id, NULL);
+        error = adapter_init(madeleine, set->description[i].driver_id,
+                             set->description[i].adapter_selector);
     return error;
 }
 
@@ -265,7 +279,7 @@ p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
     if (error == MAD_OK)
         error = drivers_init(&session->object, options->drivers);
     if (error == MAD_OK)
-        error = adapters_init(&session->object, options->adapters);
+        error = adapters_init(&session->object, options);
     if (error == MAD_OK)
         error = publish(&session->object, boot);
     if (error == MAD_OK)

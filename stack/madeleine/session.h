@@ -10,7 +10,10 @@
 struct mad_driver_entry {
     const char *name;
     mad_driver_id_t id;
-    void (*register_driver)(p_mad_driver_t driver);
+    void (*register_driver)(p_mad_driver_t driver); /* an interface of NULL: it is not there */
+    int (*usable)(void); /* whether this process can have an adapter of it; NULL: always */
+    /* How a session with an adapter of it starts, by its selector; NULL: by PMI-2. */
+    struct mad_boot *(*boot)(const char *selector);
 };
 extern const struct mad_driver_entry mad_drivers[];
 

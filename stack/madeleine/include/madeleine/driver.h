@@ -93,6 +93,8 @@ void mad_driver_note(p_mad_connection_t connection, const char *text, int driver
 void mad_connection_break(p_mad_connection_t connection, int code);
 /* Why receive_message returns NULL. */
 void mad_channel_fail(p_mad_channel_t channel, int code, const char *text);
+/* The code of mad_channel_fail since receive_message or poll_message began. */
+int mad_channel_error(p_mad_channel_t channel);
 /* The parameter of a rank's adapter with the same id; MAD_EBOOT: not known. */
 int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *text, size_t size);
 /* The host name of a rank; it stays valid until mad_exit. NULL: not known. */

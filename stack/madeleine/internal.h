@@ -21,6 +21,8 @@ struct mad_process {
     void *wait_arg;
     bool threads;
     p_mad_madeleine_t session; /* what mad_get_madeleine returns */
+    struct mad_plan *plan; /* of the session's configuration file, or NULL */
+    char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */
 };
 struct mad_process *mad_process(void);
 
@@ -49,6 +51,7 @@ struct mad_channel_full {
     int error; /* of receive_message */
     const char *note;
     struct mad_gate gate; /* of reception_lock */
+    bool *member; /* by rank; NULL: all of them */
 };
 
 /* Areas of CHEAPER blocks that are being received, at check levels from 1. */

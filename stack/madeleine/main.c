@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "driver/mpi.h"
 #include "session.h"
 
@@ -20,10 +21,15 @@ static const char *const shared_parameters[] = {"MAD_TCP_EAGER"};
 
 long mad_parameter(const char *name, long otherwise)
 {
+    char **each = mad_process()->parameters;
     const char *text = port_getenv(name);
+    size_t length = strlen(name);
     char *end;
     long value;
 
+    for (; each != NULL && *each != NULL; each++)
+        if (strncmp(*each, name, length) == 0 && (*each)[length] == '=')
+            text = *each + length + 1;
     if (text == NULL || *text == '\0')
         return otherwise;
     value = strtol(text, &end, 10);
@@ -49,21 +55,66 @@ p_mad_madeleine_t mad_get_madeleine(void)
     return mad_process()->session;
 }
 
-/* The hosts that a configuration file names. False: reported. */
-static bool read_configuration(const char *file, const struct mad_command_line *line,
-                               struct mad_session_options *options, char ***hosts)
+/* What a configuration file gives. */
+struct configuration {
+    struct mad_plan *plan; /* of a file in the configuration language, or NULL */
+    char **hosts; /* of a file of 2000, or NULL */
+    p_mad_adapter_set_t adapters; /* of the plan or the environment, or NULL */
+};
+
+static bool read_plan(const char *path, struct mad_session_options *options,
+                      struct configuration *configuration)
 {
+    char error[MAD_CONFIG_ERROR_MAX];
+
+    configuration->plan = mad_plan_make(path, mad_plan_file, error);
+    if (configuration->plan == NULL) {
+        MAD_REPORT(MAD_ECONFIG, error, NULL, -1);
+        return false;
+    }
+    if (configuration->plan->channel_count != 0)
+        options->host_names = configuration->plan->hosts;
+    options->host_count = configuration->plan->size;
+    mad_process()->parameters = configuration->plan->parameters;
+    configuration->adapters = mad_plan_adapters(configuration->plan, mad_drivers);
+    options->adapters = configuration->adapters;
+    return configuration->adapters != NULL;
+}
+
+/* The hosts, adapters and channels that a file names. False: reported. */
+static bool read_configuration(const char *file, const struct mad_command_line *line,
+                               struct mad_session_options *options,
+                               struct configuration *configuration)
+{
+    const char *variable = port_getenv("MAD_CONF");
     char path[4096];
 
-    if (file == NULL && line->directory == NULL)
+    if (file == NULL && line->directory == NULL && variable == NULL)
         return true;
-    if (file == NULL)
-        snprintf(path, sizeof(path), "%s/.mad2_conf", line->directory);
+    if (file != NULL || line->directory == NULL)
+        snprintf(path, sizeof(path), "%s", file != NULL ? file : variable);
     else
-        snprintf(path, sizeof(path), "%s", file);
-    *hosts = mad_hosts_read(path, &options->host_count);
-    options->host_names = *hosts;
-    return *hosts != NULL;
+        snprintf(path, sizeof(path), "%s/.mad2_conf", line->directory);
+    if (mad_plan_is_meant(path))
+        return read_plan(path, options, configuration);
+    configuration->hosts = mad_hosts_read(path, &options->host_count);
+    options->host_names = configuration->hosts;
+    return configuration->hosts != NULL;
+}
+
+/* The plan has the parameters of the session's drivers, so it stays with the session. */
+static void configuration_free(struct configuration *configuration, int host_count)
+{
+    struct mad_process *process = mad_process();
+
+    mad_hosts_free(configuration->hosts, host_count);
+    mad_adapter_set_free(configuration->adapters);
+    process->plan = configuration->plan;
+    if (process->session != NULL)
+        return;
+    process->plan = NULL;
+    process->parameters = NULL;
+    mad_plan_free(configuration->plan);
 }
 
 /* Whether the options of the command line fit to the session. */
@@ -131,6 +182,19 @@ static p_mad_madeleine_t start(const struct mad_command_line *line,
     return mad_session_start(boot, options);
 }
 
+/* Also opens the channels of a configuration. NULL: reported. */
+static p_mad_madeleine_t start_with(const struct mad_command_line *line,
+                                    const struct mad_session_options *options,
+                                    const struct mad_plan *plan)
+{
+    p_mad_madeleine_t madeleine = start(line, options);
+
+    if (madeleine == NULL || plan == NULL || mad_plan_open(madeleine, plan))
+        return madeleine;
+    mad_session_end(madeleine);
+    return NULL;
+}
+
 p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
                            p_mad_adapter_set_t adapter_set)
 {
@@ -138,9 +202,8 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
     struct mad_session_options options = {
         .drivers = mad_drivers, .adapters = adapter_set, .check = check_level()};
     const char *list = port_getenv("MAD_ADAPTERS");
-    p_mad_adapter_set_t parsed = NULL;
+    struct configuration configuration = {.plan = NULL};
     struct mad_command_line line;
-    char **hosts = NULL;
     const char *wrong = mad_command_line(argc, argv, &line);
 
     if (process->session != NULL || wrong != NULL) {
@@ -148,16 +211,15 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
                    wrong != NULL ? wrong : "mad_init: the process has a session", NULL, -1);
         return NULL;
     }
-    if (adapter_set == NULL && list != NULL) {
-        parsed = mad_adapter_set_parse(list, mad_drivers);
-        if (parsed == NULL)
-            return NULL;
-        options.adapters = parsed;
+    if (read_configuration(configuration_file, &line, &options, &configuration)) {
+        if (options.adapters == NULL && list != NULL) {
+            configuration.adapters = mad_adapter_set_parse(list, mad_drivers);
+            options.adapters = configuration.adapters;
+        }
+        if (options.adapters != NULL || list == NULL)
+            process->session = start_with(&line, &options, configuration.plan);
     }
-    if (read_configuration(configuration_file, &line, &options, &hosts))
-        process->session = start(&line, &options);
-    mad_hosts_free(hosts, options.host_count);
-    mad_adapter_set_free(parsed);
+    configuration_free(&configuration, configuration.plan == NULL ? options.host_count : 0);
     return process->session;
 }
 
@@ -171,4 +233,7 @@ void mad_exit(p_mad_madeleine_t madeleine)
     }
     process->session = NULL;
     mad_session_end(madeleine);
+    mad_plan_free(process->plan);
+    process->plan = NULL;
+    process->parameters = NULL;
 }

@@ -41,9 +41,26 @@ void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t siz
  */
 int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, const char *value,
               char *text, size_t size);
+/* The same with the value of another rank than 0. A value of NULL takes part without one. */
+int mad_agree_with(struct mad_boot *boot, int leader, const char *prefix, const char *clash,
+                   const char *value, char *text, size_t size);
 
 /* The adapters of a list such as "tcp,tcp:10.0.0.1"; NULL: not valid, which is reported. */
 p_mad_adapter_set_t mad_adapter_set_parse(const char *list, const struct mad_driver_entry *drivers);
+
+/* ---- configurations in the language of Madeleine III (config_start.c) ---- */
+struct mad_plan;
+/* Whether a file is in that language, and not in that of 2000. */
+bool mad_plan_is_meant(const char *file);
+/* NULL: a driver does not exist, which is reported. */
+p_mad_adapter_set_t mad_plan_adapters(const struct mad_plan *plan,
+                                      const struct mad_driver_entry *drivers);
+/* Opens its channels; false: one failed, which is reported. */
+bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan);
+/* mad_open_named_channel for some of the ranks; the others take part in opening and closing only.
+ */
+p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *name,
+                                     mad_adapter_id_t adapter, const bool *member, int check);
 
 /* The library's options, which are removed from the command line. */
 struct mad_command_line {

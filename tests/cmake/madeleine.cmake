@@ -30,6 +30,22 @@ if(TARGET madeleine)
   add_test(NAME mad_drivers.loop.full COMMAND mad_drivers loop WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(mad_drivers.loop.full PROPERTIES LABELS "full;madeleine" TIMEOUT 14400 ENVIRONMENT JACQUARD_FULL=1)
 endif()
+# Configurations: with fixed seeds for ctest, and for libFuzzer (./dev fuzz madeleine).
+if(TARGET madeleine)
+  set(mad_config ${CMAKE_SOURCE_DIR}/stack/madeleine/config.c ${CMAKE_SOURCE_DIR}/stack/madeleine/config_plan.c)
+  set(mad_fuzz ${CMAKE_SOURCE_DIR}/tests/fuzz)
+  jacquard_test(mad_config SOURCES ${mad_tests}/config_test.c ${mad_config}
+    INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include)
+  add_executable(fuzz_madeleine_fixed ${mad_fuzz}/madeleine_main.c ${mad_fuzz}/fuzz_madeleine.c ${mad_config})
+  jacquard_no_whole_program(fuzz_madeleine_fixed)
+  target_include_directories(fuzz_madeleine_fixed PRIVATE ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include)
+  target_link_libraries(fuzz_madeleine_fixed PRIVATE jacquard_flags)
+  set_target_properties(fuzz_madeleine_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME fuzz_madeleine COMMAND fuzz_madeleine_fixed 5000 ${mad_fuzz}/corpus/madeleine/all.cfg ${mad_fuzz}/corpus/madeleine/ping.cfg)
+  set_tests_properties(fuzz_madeleine PROPERTIES LABELS madeleine TIMEOUT 300)
+  jacquard_fuzz(fuzz_madeleine SOURCES ${mad_fuzz}/fuzz_madeleine.c DEPENDS madeleine
+                INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include)
+endif()
 # The same, all of it checked for races. HAVE_TSAN: pmi.cmake.
 if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
   include(CheckCSourceCompiles)

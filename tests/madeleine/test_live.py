@@ -109,6 +109,44 @@ def test_mad_103_mad_35_figures_of_the_paper(compiled):
     assert good(2, compiled("figures", "-Wall", "-Wextra", "-Werror")).stdout == "a title, 9\n"
 
 
+CONFIGURATION = """
+application : { name : example; flavor : mad2;
+  networks : { include : "networks.cfg";
+    channels : (
+      { name : all; net : first; hosts : localhost[0..2]; },
+      { name : pair; net : second; hosts : localhost[1..2]; check : 2; }); }; };
+"""
+NETWORKS = """
+networks : ({ name : first; hosts : localhost; dev : %s; }, { name : second; hosts : localhost; dev : %s; params : { eager : 1; }; });
+"""
+
+
+@pytest.mark.parametrize("drivers", [("tcp", "shm"), ("shm", "tcp")], ids=" ".join)
+@pytest.mark.parametrize("how", ["argument", "MAD_CONF"])
+def test_mad_85_channels_of_a_configuration_file(compiled, tmp_path, drivers, how):
+    (tmp_path / "networks.cfg").write_text(NETWORKS % drivers)
+    file = tmp_path / "main.cfg"
+    file.write_text(CONFIGURATION)
+    program = compiled("configured", "-Wall", "-Wextra", "-Werror")
+    done = good(3, program, file) if how == "argument" else good(3, program, MAD_CONF=str(file))
+    name = f"{drivers[0].upper()}0"
+    assert done.stdout == f"all on {name}, adapters: 2\n1 mad_get_channel: this process has no channel pair\nround and round\n"
+
+
+def test_mad_85_a_wrong_configuration_file(compiled, tmp_path):
+    program = compiled("configured", "-Wall", "-Wextra", "-Werror")
+    file = tmp_path / "main.cfg"
+    for content, expected in ((CONFIGURATION.replace("[0..2]", "[0..3]"), "another number of hosts"), (CONFIGURATION.replace("net : first", "net ! first"),
+                              f"11 {file}:5:25: a character that the language does not have"), (CONFIGURATION, "networks.cfg: the file cannot be read")):
+        file.write_text(content)
+        (tmp_path / "networks.cfg").unlink(missing_ok=True)
+        if "read" not in expected:
+            (tmp_path / "networks.cfg").write_text(NETWORKS % ("tcp", "tcp"))
+        done = launcher.run("-n", 3, program, file)
+        assert done.returncode != 0
+        assert expected in done.stdout
+
+
 def test_mad_86_alone():
     """Without a process manager the session has one process, which has nobody to talk to."""
     assert command([BIN / "mad_test"], env=launcher.environment()) == ""

@@ -72,6 +72,20 @@ def test_mad_58_mad_34_communicators_and_groups(run, name, tmp_path):
     assert "good\n" in run(name, 2, program, MAD_ADAPTERS=f"mpi:{kind},tcp").stdout
 
 
+@BOTH
+def test_mad_85_a_channel_of_some_processes(run, name, tmp_path):
+    kind = name.split("-")[-1]
+    program, file = tmp_path / "configured", tmp_path / "main.cfg"
+    command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", HERE / "configured.c", "-o", program, f"-L{LIB}", "-lmadeleine",
+             f"-Wl,-rpath,{LIB}"])
+    file.write_text(f"""
+networks : ({{ name : first; hosts : node; dev : tcp; }}, {{ name : second; hosts : node; dev : mpi; adapter : {kind}; }});
+application : {{ networks : {{ channels : (
+  {{ name : all; net : first; ranks : 0..2; }}, {{ name : pair; net : second; ranks : (1, 2); }}); }}; }};
+""")
+    assert run(name, 3, program, MAD_CONF=str(file)).stdout.splitlines()[-1] == "round and round"
+
+
 def test_mad_58_libmadeleine_needs_no_mpi():
     needed = re.findall(r"NEEDED.*\[(.*)\]", command(["readelf", "-d", LIB / "libmadeleine.so"]))
     assert needed and not [name for name in needed if "mpi" in name]

@@ -111,7 +111,7 @@ static int return_static_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
 {
     struct shm_view view;
 
-    if (link->connection->way == mad_outgoing_connection) {
+    if (!mad_shm_is_incoming(link->connection)) {
         take_back(link, buffer->buffer);
         return MAD_OK;
     }

@@ -71,6 +71,11 @@ struct shm_view {
     uint32_t slot_bytes, slot_count;
 };
 
+static inline bool mad_shm_is_incoming(p_mad_connection_t connection)
+{
+    return connection->channel->input_connection[connection->remote_host_id] == connection;
+}
+
 static inline struct shm_peer *mad_shm_peer(p_mad_connection_t connection)
 {
     return connection->specific;

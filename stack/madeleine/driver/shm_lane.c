@@ -39,7 +39,7 @@ struct shm_view mad_shm_view(p_mad_link_t link)
     p_mad_connection_t connection = link->connection;
     const mad_configuration_t *configuration;
 
-    if (connection->way == mad_incoming_connection)
+    if (mad_shm_is_incoming(connection))
         return view_of(incoming(connection), link->id);
     configuration = &connection->channel->adapter->driver->madeleine->configuration;
     return view_of(&mad_shm_peer(connection)->segment->mailbox[configuration->local_host_id],

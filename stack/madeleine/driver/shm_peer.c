@@ -234,7 +234,7 @@ int mad_shm_connect(p_mad_channel_t channel)
     int error = MAD_OK, rank;
 
     for (rank = 0; rank < configuration->size && error == MAD_OK; rank++)
-        if (rank != configuration->local_host_id)
+        if (rank != configuration->local_host_id && mad_channel_has(channel, rank))
             error = connect_peer(channel->output_connection[rank]);
     if (error != MAD_OK)
         mad_channel_fail(channel, error, "the shared memory of a peer cannot be opened");

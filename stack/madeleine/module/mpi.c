@@ -20,7 +20,8 @@ enum {
 };
 
 struct mpi_channel {
-    MPI_Comm communicator;
+    MPI_Comm communicator; /* its ranks are those of the session, or those of `place` */
+    int *place; /* of a rank in a communicator of some processes, or NULL */
     bool open;
     int last_served, own;
 };
@@ -94,13 +95,60 @@ static int channel_init(p_mad_channel_t channel)
     return MAD_OK;
 }
 
+/* A communicator of the ranks that the channel has, in their order. */
+static int create_for_members(p_mad_channel_t channel, struct mpi_channel *own)
+{
+    int size = configuration_of(channel)->size, count = 0, code;
+    int *ranks = calloc((size_t)size, sizeof(*ranks));
+    MPI_Group all, some;
+
+    own->place = calloc((size_t)size, sizeof(*own->place));
+    if (ranks == NULL || own->place == NULL) {
+        free(ranks);
+        return MAD_ENOMEM;
+    }
+    for (int rank = 0; rank < size; rank++)
+        if (mad_channel_has(channel, rank)) {
+            own->place[rank] = count;
+            ranks[count++] = rank;
+        }
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, count, ranks, &some);
+    code =
+        MPI_Comm_create_group(MPI_COMM_WORLD, some, (int)(channel->id % 1024), &own->communicator);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    free(ranks);
+    return code == MPI_SUCCESS ? MAD_OK : MAD_EDRIVER;
+}
+
+static bool has_all(p_mad_channel_t channel)
+{
+    for (int rank = 0; rank < configuration_of(channel)->size; rank++)
+        if (!mad_channel_has(channel, rank))
+            return false;
+    return true;
+}
+
+static int place_of(p_mad_channel_t channel, int rank)
+{
+    const struct mpi_channel *own = channel->specific;
+
+    return own->place != NULL ? own->place[rank] : rank;
+}
+
 /* All processes have agreed on the channel, so all of them come here. */
 static int after_open_channel(p_mad_channel_t channel)
 {
     struct mpi_channel *own = channel->specific;
+    int error = MAD_OK;
 
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &own->communicator) != MPI_SUCCESS)
-        return MAD_EDRIVER;
+    if (!has_all(channel))
+        error = create_for_members(channel, own);
+    else if (MPI_Comm_dup(MPI_COMM_WORLD, &own->communicator) != MPI_SUCCESS)
+        error = MAD_EDRIVER;
+    if (error != MAD_OK)
+        return error;
     own->open = true;
     MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
     return MAD_OK;
@@ -112,6 +160,8 @@ static int channel_exit(p_mad_channel_t channel)
 
     if (own != NULL && own->open)
         MPI_Comm_free(&own->communicator);
+    if (own != NULL)
+        free(own->place);
     free(own);
     return MAD_OK;
 }
@@ -161,8 +211,8 @@ static int send_bytes(p_mad_connection_t out, const void *bytes, int count, MPI_
                       int tag)
 {
     MPI_Request request;
-    int code =
-        MPI_Isend(bytes, count, type, out->remote_host_id, tag, communicator_of(out), &request);
+    int code = MPI_Isend(bytes, count, type, place_of(out->channel, out->remote_host_id), tag,
+                         communicator_of(out), &request);
 
     if (code == MPI_SUCCESS)
         code = mad_mpi_complete(&request);
@@ -172,8 +222,8 @@ static int send_bytes(p_mad_connection_t out, const void *bytes, int count, MPI_
 static int receive_bytes(p_mad_connection_t in, void *bytes, int count, MPI_Datatype type)
 {
     MPI_Request request;
-    int code =
-        MPI_Irecv(bytes, count, type, in->remote_host_id, TRANSFER, communicator_of(in), &request);
+    int code = MPI_Irecv(bytes, count, type, place_of(in->channel, in->remote_host_id), TRANSFER,
+                         communicator_of(in), &request);
 
     if (code == MPI_SUCCESS)
         code = mad_mpi_complete(&request);
@@ -197,12 +247,13 @@ static p_mad_connection_t poll_message(p_mad_channel_t channel)
         int rank = (own->last_served + i) % size;
 
         found = 0;
-        if (rank != own->own)
-            code = MPI_Iprobe(rank, SERVICE, own->communicator, &found, MPI_STATUS_IGNORE);
+        if (rank != own->own && mad_channel_has(channel, rank))
+            code = MPI_Iprobe(place_of(channel, rank), SERVICE, own->communicator, &found,
+                              MPI_STATUS_IGNORE);
         if (!found || code != MPI_SUCCESS)
             continue;
-        code =
-            MPI_Recv(&announced, 1, MPI_INT, rank, SERVICE, own->communicator, MPI_STATUS_IGNORE);
+        code = MPI_Recv(&announced, 1, MPI_INT, place_of(channel, rank), SERVICE, own->communicator,
+                        MPI_STATUS_IGNORE);
         if (code == MPI_SUCCESS && announced == rank) {
             own->last_served = rank;
             return channel->input_connection[rank];

@@ -95,6 +95,8 @@ void mad_connection_break(p_mad_connection_t connection, int code);
 void mad_channel_fail(p_mad_channel_t channel, int code, const char *text);
 /* The code of mad_channel_fail since receive_message or poll_message began. */
 int mad_channel_error(p_mad_channel_t channel);
+/* Whether a rank has connections in the channel; drivers connect to those ranks only. */
+tbx_bool_t mad_channel_has(p_mad_channel_t channel, ntbx_host_id_t rank);
 /* The parameter of a rank's adapter with the same id; MAD_EBOOT: not known. */
 int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *text, size_t size);
 /* The host name of a rank; it stays valid until mad_exit. NULL: not known. */

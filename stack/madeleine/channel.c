@@ -266,7 +266,7 @@ static int agree(p_mad_channel_t channel, struct mad_boot *boot, char *text, siz
         leader++;
 
     snprintf(prefix, sizeof(prefix), "mad.o.%s", channel->name);
-    snprintf(clash, sizeof(clash), "mad.x.%s.0.0", channel->name);
+    snprintf(clash, sizeof(clash), "mad.x.ch%ld.0.0", channel->id); /* also if the names differ */
     snprintf(value, sizeof(value), "%ld,%d,%s,%d%s%s", channel->id, channel->adapter->id,
              channel->adapter->driver->name, mad_channel_full(channel)->check,
              place != NULL ? "," : "", place != NULL ? place : "");

@@ -3,20 +3,24 @@
 set(mad_tests ${CMAKE_SOURCE_DIR}/tests/madeleine)
 if(TARGET madeleine)
   foreach(area IN ITEMS trace fuzz usage check memory extended)
-    jacquard_test(mad_${area}
+    set(full "")
+    if(area STREQUAL fuzz)
+      set(full FULL)
+    endif()
+    jacquard_test(mad_${area} ${full}
       SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/recording.c ${mad_tests}/world.c
-      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine)
+      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
   endforeach()
   target_link_options(mad_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endif()
 if(TARGET madeleine)
-  foreach(area IN ITEMS tcp tcp_failure threads)
+  foreach(area IN ITEMS tcp tcp_failure threads session)
     jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/ranks.c
-      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine)
+      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
   endforeach()
   target_link_options(mad_tcp PRIVATE -Wl,--wrap=sendmsg)
   jacquard_test(mad_loop FULL SOURCES ${mad_tests}/loop_test.c ${mad_tests}/ranks.c
-    DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine)
+    DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
   # One program for every driver, which its argument names.
   add_executable(mad_drivers ${mad_tests}/drivers_test.c ${mad_tests}/ranks.c)
   target_link_libraries(mad_drivers PRIVATE madeleine pmi_static pthread jacquard_flags PkgConfig::CMOCKA)

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -59,6 +61,60 @@ static void mad_54_small_socket_buffers(void **state)
     setenv("MAD_TCP_BUFFER", "4096", 1);
     ranks_run_clean(2, NULL, one_large_block);
     unsetenv("MAD_TCP_BUFFER");
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static int signals;
+static bool enough;
+
+static void on_signal(int number)
+{
+    (void)number;
+    __atomic_fetch_add(&signals, 1, __ATOMIC_SEQ_CST);
+}
+
+enum { SIGNALLED_BYTES = 1 << 20 };
+
+/* The sender's system calls wait for the receiver, and signals interrupt both. */
+static void signalled(p_mad_madeleine_t session, int rank)
+{
+    p_mad_channel_t channel = mad_open_channel(session, 0);
+    char *memory = malloc(SIGNALLED_BYTES);
+    p_mad_connection_t connection;
+
+    CHECK(memory != NULL);
+    do {
+        memset(memory, rank == 0 ? 5 : 0, SIGNALLED_BYTES);
+        connection = rank == 0 ? mad_begin_packing(channel, 1) : mad_begin_unpacking(channel);
+        if (rank == 0) {
+            mad_pack(connection, memory, SIGNALLED_BYTES, C, R);
+            mad_end_packing(connection);
+        } else {
+            mad_unpack(connection, memory, SIGNALLED_BYTES, C, R);
+            mad_end_unpacking(connection);
+            CHECK(all_are(memory, SIGNALLED_BYTES, 5));
+        }
+        ranks_barrier();
+        if (rank == 0)
+            enough = __atomic_load_n(&signals, __ATOMIC_SEQ_CST) >= 20;
+        ranks_barrier();
+    } while (!enough);
+    free(memory);
+}
+
+static void mad_54_signals_interrupt_system_calls(void **state)
+{
+    struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = on_signal}; /* without SA_RESTART */
+
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    setenv("MAD_TCP_BUFFER", "32768", 1);
+    ranks_run_clean(2, NULL, signalled);
+    unsetenv("MAD_TCP_BUFFER");
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    assert_true(signals >= 20);
 }
 
 static void raw_stream(p_mad_madeleine_t session, int rank)
@@ -175,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_54_small_socket_buffers),
+        cmocka_unit_test(mad_54_signals_interrupt_system_calls),
         cmocka_unit_test(mad_24_nothing_but_the_users_bytes),
         cmocka_unit_test(mad_97_eight_blocks_in_one_system_call),
         cmocka_unit_test(mad_35_mad_78_two_adapters),

@@ -79,6 +79,24 @@ def test_mad_100_bandwidth_and_migration():
     assert [size for size, _ in ping("-migration")] == [636]
 
 
+def test_mad_100_control_finds_a_wrong_byte(tmp_path):
+    """A library that is loaded before changes byte 1234 of what the eleventh large receive returns."""
+    library = tmp_path / "corrupt.so"
+    command(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", HERE / "corrupt.c", "-o", library, "-ldl"])
+    options = ["-nb_tests", 1, "-nb_echantillons", 20, "-control_receive_on", "-min_size", 5000, "-max_size", 5000]
+    done = launcher.run("-n", 2, BIN / "mad_ping", *options, env=launcher.environment(MAD_ADAPTERS="tcp", LD_PRELOAD=str(library)))
+    assert done.returncode != 0
+    assert done.stderr.count("Bad data at byte 1234\n") == 2  # in each of the two processes
+
+
+def test_mad_100_help():
+    text = command([BIN / "mad_ping", "--help"])
+    options = set(re.findall(r" (-\w+)", text))
+    assert {"-min_size", "-max_size", "-step", "-nb_tests", "-nb_echantillons", "-control_receive_on", "-migration"} <= options
+    for option in sorted(options - {"-n", "-min_size", "-max_size", "-step", "-nb_tests", "-nb_echantillons"}):
+        ping("-min_size", 4, "-max_size", 4, option)  # none of them is unknown
+
+
 def test_mad_100_invalid_options():
     for options in (["-nb_tests", "0"], ["-no_such_option"], ["-max_size"]):
         done = launcher.run("-n", 2, BIN / "mad_ping", *options)

@@ -97,6 +97,12 @@ static inline const mad_driver_interface_t *mad_interface(p_mad_connection_t con
     return connection->channel->adapter->driver->interface;
 }
 
+/*
+ * Whether the program polls without sleeping: then it is cheaper to try a system call again than to
+ * wait until it succeeds. One pass of such a loop; it yields after some.
+ */
+bool mad_wait_spins(unsigned *passes);
+
 /* ---- failures (failure.c) -------------------------------------------------------------------- */
 
 void mad_report(const mad_failure_t *failure);

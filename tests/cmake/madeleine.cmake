@@ -18,7 +18,7 @@ if(TARGET madeleine)
     jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/ranks.c
       DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
   endforeach()
-  target_link_options(mad_tcp PRIVATE -Wl,--wrap=sendmsg)
+  target_link_options(mad_tcp PRIVATE -Wl,--wrap=send,--wrap=sendmsg)
   jacquard_test(mad_loop FULL SOURCES ${mad_tests}/loop_test.c ${mad_tests}/ranks.c
     DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
   # One program for every driver, which its argument names.

@@ -2,20 +2,20 @@
 /* Changes a byte on the receiving side, once: loaded before the other libraries of mad_ping. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 enum { BYTE = 1234, MESSAGE = 5000, WHICH = 11 };
 
-ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+ssize_t recv(int fd, void *buffer, size_t length, int flags)
 {
-    ssize_t (*real)(int, struct msghdr *, int) =
-        (ssize_t(*)(int, struct msghdr *, int))dlsym(RTLD_NEXT, "recvmsg");
+    ssize_t (*real)(int, void *, size_t, int) =
+        (ssize_t(*)(int, void *, size_t, int))(uintptr_t)dlsym(RTLD_NEXT, "recv");
+    ssize_t got = real(fd, buffer, length, flags);
     static int count;
-    char *start = message->msg_iov[0].iov_base;
-    ssize_t got = real(fd, message, flags);
 
-    if (got > BYTE && message->msg_iov[0].iov_len == MESSAGE && ++count == WHICH)
-        start[BYTE] ^= 1;
+    if (got > BYTE && length == MESSAGE && ++count == WHICH)
+        ((char *)buffer)[BYTE] ^= 1;
     return got;
 }

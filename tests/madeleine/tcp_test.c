@@ -12,9 +12,17 @@
 #include "driver/tcp.h"
 #include "ranks.h"
 
-static long sends;
+static long sends; /* system calls */
+ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
+{
+    __atomic_fetch_add(&sends, 1, __ATOMIC_SEQ_CST);
+    return __real_send(fd, bytes, length, flags);
+}
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {

@@ -20,6 +20,7 @@ struct mad_process {
     const struct mad_wait_ops *wait_ops;
     void *wait_arg;
     bool threads;
+    struct mad_boot *pmi2; /* the connection to the process manager, or NULL */
     p_mad_madeleine_t session; /* what mad_get_madeleine returns */
     struct mad_plan *plan; /* of the session's configuration file, or NULL */
     char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */

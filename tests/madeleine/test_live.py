@@ -118,6 +118,12 @@ def test_mad_102_a_program_of_2008(compiled, size):
     assert good(size, program).stdout == f"the token has passed {size} processes\n"
 
 
+@pytest.mark.parametrize("driver", ["tcp", "shm"])
+def test_mad_83_sessions_one_after_the_other(compiled, driver):
+    program = compiled("year2008", "-std=gnu99", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}/compat/mad2_2008")
+    assert good(3, program, 4, MAD_ADAPTERS=driver).stdout == "the token has passed 3 processes\n" * 4
+
+
 def test_mad_101_the_header_of_2000(compiled):
     program = compiled("year2000", "-std=gnu89", "-Wall", f"-I{HEADERS}/compat/mad2_2000")
     assert good(2, program).stdout == "TCP0: sum 499500\n"

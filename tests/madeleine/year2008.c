@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A program as they were written in 2008 for the last Madeleine II: the configuration is a pointer
- * in the session, and the library is started by common_init. A token goes round all processes.
+ * in the session, and the library is started by common_init. A token goes round all
+ * processes, in as many sessions one after the other as the first argument says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,25 +26,19 @@ static void receive_token(p_mad_channel_t channel)
     mad_end_unpacking(in);
 }
 
-int main(int argc, char **argv)
+static void session(int *argc, char **argv)
 {
-    struct {
-        char first;
-        int aligned TBX_ALIGN(64);
-    } probe;
     common_attr_t attr;
     p_mad_madeleine_t madeleine;
     p_mad_channel_t channel;
     int rank, size;
 
     common_attr_init(&attr);
-    common_init(&argc, argv, &attr);
+    common_init(argc, argv, &attr);
     madeleine = attr.madeleine;
     rank = madeleine->configuration->local_host_id;
     size = madeleine->configuration->size;
     channel = mad_open_channel(madeleine, 0);
-    if ((size_t)((char *)&probe.aligned - &probe.first) % 64 != 0)
-        FAILURE("no alignment");
     if (rank == 0) {
         snprintf(token, sizeof(token), "the token");
         send_token(channel, 1);
@@ -54,5 +49,19 @@ int main(int argc, char **argv)
         send_token(channel, (rank + 1) % size);
     }
     common_exit(&attr);
+}
+
+int main(int argc, char **argv)
+{
+    struct {
+        char first;
+        int aligned TBX_ALIGN(64);
+    } probe;
+    int i, sessions = argc > 1 ? atoi(argv[1]) : 1;
+
+    if ((size_t)((char *)&probe.aligned - &probe.first) % 64 != 0)
+        FAILURE("no alignment");
+    for (i = 0; i < sessions; i++)
+        session(&argc, argv);
     return 0;
 }

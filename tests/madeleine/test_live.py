@@ -187,6 +187,28 @@ def test_mad_87_a_process_is_killed(compiled, driver):
     assert "from 2: 7\nEPEER inside\nEPEER, no peer is left\n" in done.stdout
 
 
+@pytest.mark.parametrize("how", ["environment", "file"])
+def test_mad_80_parameters_that_differ_between_processes(compiled, tmp_path, how):
+    """A parameter that decides how blocks travel: rank 1 has another value, and every process is told."""
+    program = compiled("configured", "-Wall", "-Wextra", "-Werror")
+    (tmp_path / "networks.cfg").write_text(NETWORKS % ("tcp", "tcp"))
+    (tmp_path / "main.cfg").write_text(CONFIGURATION)
+    if how == "file":
+        (tmp_path / "0.cfg").write_text(CONFIGURATION.replace("networks.cfg", "other.cfg"))
+        (tmp_path / "other.cfg").write_text(NETWORKS.replace("eager : 1", "eager : 0") % ("tcp", "tcp"))
+        change = f'case $PMI_RANK in 1) export MAD_CONF="{tmp_path}/0.cfg";; *) export MAD_CONF="{tmp_path}/main.cfg";; esac'
+    else:
+        change = "case $PMI_RANK in 1) export MAD_TCP_EAGER=1;; esac"
+    script = tmp_path / "differ"
+    script.write_text(f'#!/bin/sh\n{change}\nexec "{program}"\n')
+    script.chmod(0o755)
+    done = launcher.run("-n", 3, script)
+    assert done.returncode != 0
+    found = re.findall(r"^11 rank 1 has (1,3,0,\d,[0-9a-f]{8}) rank 0 has (1,3,0,\d,[0-9a-f]{8})$", done.stdout, re.MULTILINE)
+    assert len(found) == 3
+    assert all(mine != others for mine, others in found)
+
+
 def test_mad_80_adapters_that_differ_between_processes(tmp_path):
     script = tmp_path / "differ"
     script.write_text(f'#!/bin/sh\ncase $PMI_RANK in 2) export MAD_ADAPTERS=tcp,loop;; *) export MAD_ADAPTERS=tcp,shm;; esac\nexec "{BIN}/mad_test"\n')

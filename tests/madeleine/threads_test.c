@@ -175,6 +175,34 @@ static void mad_40_another_thread_ends_the_message(void **state)
     mad_set_threads(0);
 }
 
+/* ---- both directions ------------------------------------------------------------------------- */
+
+static void *receive_all(void *argument)
+{
+    for (int i = 0; i < EACH; i++)
+        CHECK(ranks_receive(argument, NULL) == i);
+    return NULL;
+}
+
+/* TH3: each rank sends while a thread of it waits for those of the other one. */
+static void both_directions(p_mad_madeleine_t session, int rank)
+{
+    p_mad_channel_t channel = mad_open_channel(session, 0);
+    pthread_t receiver;
+
+    CHECK(pthread_create(&receiver, NULL, receive_all, channel) == 0);
+    for (int i = 0; i < EACH; i++)
+        ranks_send(channel, 1 - rank, i);
+    pthread_join(receiver, NULL);
+}
+
+static void directions_do_not_wait_for_each_other(void **state)
+{
+    mad_set_threads(1);
+    ranks_run_clean(2, driver, both_directions);
+    mad_set_threads(0);
+}
+
 int main(void)
 {
     static const char *const drivers[] = {"tcp", "loop", "shm"};
@@ -182,6 +210,7 @@ int main(void)
         cmocka_unit_test(mad_37_mad_38_threads_wait_for_each_other),
         cmocka_unit_test(mad_39_eight_threads_and_eight_peers),
         cmocka_unit_test(mad_40_another_thread_ends_the_message),
+        cmocka_unit_test(directions_do_not_wait_for_each_other),
     };
     int failed = 0;
 

@@ -7,12 +7,16 @@
 #include "session.h"
 
 const struct mad_driver_entry mad_drivers[] = {
-    {"tcp", mad_TCP, mad_tcp_register},
+#ifndef MAD_SIMULATED /* these are the host's */
+    {"tcp", mad_TCP, mad_tcp_register, NULL},
+#endif
+    {"gni", mad_GNI, mad_gni_register, mad_gni_usable},
     {NULL},
 };
 
 /* Parameters of drivers that both ends of a connection must share. */
-static const char *const shared_parameters[] = {"MAD_TCP_EAGER"};
+static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
+                                                "MAD_GNI_BTE_MIN"};
 
 long mad_parameter(const char *name, long otherwise)
 {
@@ -87,13 +91,13 @@ static int check_level(void)
 
 static int adapter_count(const mad_adapter_set_t *set)
 {
-    int drivers = 0;
+    int usable = 0;
 
     if (set != NULL)
         return set->size;
-    while (mad_drivers[drivers].name != NULL)
-        drivers++;
-    return drivers;
+    for (const struct mad_driver_entry *each = mad_drivers; each->name != NULL; each++)
+        usable += each->usable == NULL || each->usable();
+    return usable;
 }
 
 static p_mad_madeleine_t start(const struct mad_command_line *line,

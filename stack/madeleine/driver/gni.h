@@ -107,6 +107,8 @@ struct mgni_channel {
     gni_smsg_attr_t attributes;
     int last_served, live; /* rank; connected peers that are not lost */
     unsigned in_flight; /* messages and probes without completion */
+    struct port_timer polled; /* until peers are probed for a program that polls for messages */
+    bool polling; /* it runs */
     struct mgni_peer **peers; /* by rank */
 };
 
@@ -171,6 +173,8 @@ void mad_gni_pass_end(struct mgni_wait *wait);
 /* Looks at what has arrived from a peer. True: something has. */
 bool mad_gni_examine(struct mgni_peer *peer);
 void mad_gni_lost(struct mgni_peer *peer, int code, uint32_t driver_code);
+/* Learns, some time later, which peers have gone. */
+void mad_gni_probe_all(struct mgni_channel *channel);
 struct mgni_frame *mad_gni_frame(struct mgni_adapter *adapter); /* NULL: out of memory */
 void mad_gni_frame_free(struct mgni_adapter *adapter, struct mgni_frame *frame);
 /* Sends it, and takes it over. Waits for credits. */

@@ -91,6 +91,8 @@ int mad_gni_channel_exit(p_mad_channel_t channel)
         ;
     if (*place != NULL)
         *place = own->next;
+    if (own->polling)
+        port_timer_stop(&own->polled);
     if (own->registered)
         GNI_MemDeregister(adapter->nic, &own->handle);
     port_mutex_unlock(&adapter->mutex);

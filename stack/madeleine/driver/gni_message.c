@@ -65,6 +65,19 @@ p_mad_connection_t mad_gni_receive_message(p_mad_channel_t channel)
     return in;
 }
 
+/* A program that polls for messages learns that peers have gone, too. */
+static void probe_now_and_then(struct mgni_channel *own)
+{
+    if (own->polling && !port_timer_rang(&own->polled))
+        return;
+    if (own->polling) {
+        mad_gni_probe_all(own);
+        port_timer_stop(&own->polled);
+    }
+    own->polling = true;
+    port_timer_start(&own->polled, own->adapter->probe_ns);
+}
+
 p_mad_connection_t mad_gni_poll_message(p_mad_channel_t channel)
 {
     struct mgni_channel *own = mad_gni_channel(channel);
@@ -74,6 +87,8 @@ p_mad_connection_t mad_gni_poll_message(p_mad_channel_t channel)
     in = next_message(own);
     if (in == NULL && mad_gni_progress(own->adapter))
         in = next_message(own);
+    if (in == NULL)
+        probe_now_and_then(own);
     port_mutex_unlock(&own->adapter->mutex);
     return in;
 }

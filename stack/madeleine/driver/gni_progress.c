@@ -302,14 +302,19 @@ bool mad_gni_progress(struct mgni_adapter *adapter)
     return true;
 }
 
-static void probe_all(const struct mgni_wait *wait)
+void mad_gni_probe_all(struct mgni_channel *channel)
+{
+    for (int rank = 0; rank < channel->size; rank++)
+        if (channel->peers[rank] != NULL)
+            probe(channel->peers[rank]);
+}
+
+static void probe_for(const struct mgni_wait *wait)
 {
     if (wait->peer != NULL)
         probe(wait->peer);
-    for (int rank = 0; wait->channel != NULL && wait->peer == NULL && rank < wait->channel->size;
-         rank++)
-        if (wait->channel->peers[rank] != NULL)
-            probe(wait->channel->peers[rank]);
+    else if (wait->channel != NULL)
+        mad_gni_probe_all(wait->channel);
 }
 
 static void wake_others(const struct mgni_adapter *adapter)
@@ -348,7 +353,7 @@ void mad_gni_pass(struct mgni_wait *wait)
     if (!wait->timing) {
         idle_begin(wait);
     } else if (port_timer_rang(&wait->timer)) {
-        probe_all(wait);
+        probe_for(wait);
         port_timer_stop(&wait->timer);
         port_timer_start(&wait->timer, adapter->probe_ns);
     }

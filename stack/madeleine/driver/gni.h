@@ -167,7 +167,10 @@ struct mgni_wait {
 };
 /* Handles at most one event of each queue. True: there was one. */
 bool mad_gni_progress(struct mgni_adapter *adapter);
-/* The body of a loop that ends when other calls have changed what the caller waits for. */
+/* Whether that is so; without the lock. */
+bool mad_gni_ready(const struct mgni_adapter *adapter);
+/* The body of a loop that ends when other calls have changed what the caller waits for. It gives the
+ * lock up for a while. */
 void mad_gni_pass(struct mgni_wait *wait);
 void mad_gni_pass_end(struct mgni_wait *wait);
 /* Looks at what has arrived from a peer. True: something has. */

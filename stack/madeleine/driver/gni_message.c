@@ -82,11 +82,12 @@ p_mad_connection_t mad_gni_poll_message(p_mad_channel_t channel)
 {
     struct mgni_channel *own = mad_gni_channel(channel);
     p_mad_connection_t in;
+    bool ready = mad_gni_ready(own->adapter);
 
     port_mutex_lock(&own->adapter->mutex);
+    if (ready)
+        mad_gni_progress(own->adapter);
     in = next_message(own);
-    if (in == NULL && mad_gni_progress(own->adapter))
-        in = next_message(own);
     if (in == NULL)
         probe_now_and_then(own);
     port_mutex_unlock(&own->adapter->mutex);

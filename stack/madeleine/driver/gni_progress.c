@@ -341,12 +341,26 @@ static void idle_begin(struct mgni_wait *wait)
     wait->timing = true;
 }
 
+bool mad_gni_ready(const struct mgni_adapter *adapter)
+{
+    bool ready = GNI_CqTestEvent(adapter->tx) != GNI_RC_NOT_DONE;
+
+    return GNI_CqTestEvent(adapter->rx) != GNI_RC_NOT_DONE || ready;
+}
+
+/* The queues are looked at without the lock, so that others get it. */
 void mad_gni_pass(struct mgni_wait *wait)
 {
     struct mgni_adapter *adapter = wait->adapter;
+    bool ready;
 
-    if (mad_gni_progress(adapter)) {
-        if (adapter->waits != NULL)
+    port_mutex_unlock(&adapter->mutex);
+    ready = mad_gni_ready(adapter);
+    if (!ready && wait->timing)
+        mad_wait_idle(&wait->timer);
+    port_mutex_lock(&adapter->mutex);
+    if (ready) {
+        if (mad_gni_progress(adapter) && adapter->waits != NULL)
             wake_others(adapter);
         return;
     }
@@ -357,9 +371,6 @@ void mad_gni_pass(struct mgni_wait *wait)
         port_timer_stop(&wait->timer);
         port_timer_start(&wait->timer, adapter->probe_ns);
     }
-    port_mutex_unlock(&adapter->mutex);
-    mad_wait_idle(&wait->timer);
-    port_mutex_lock(&adapter->mutex);
 }
 
 void mad_gni_pass_end(struct mgni_wait *wait)

@@ -46,6 +46,7 @@ enum {
     MGNI_PIECES_MAX = MGNI_FRAME_BYTES / sizeof(struct mgni_piece),
     MGNI_CREDITS = 32, /* messages in flight to a mailbox */
     MGNI_SENDS_MAX = 256, /* messages of the adapter whose completion has not been seen */
+    MGNI_SENDS_DUE = 8, /* from so many of them, completions are collected while others are sent */
     MGNI_PUTS = 8, /* transactions in flight of one sending call */
     MGNI_TRIES_MAX = 5 /* repetitions of a transaction */
 };
@@ -135,6 +136,7 @@ struct mgni_adapter {
         unsigned next; /* free one */
     } sends[MGNI_SENDS_MAX];
     unsigned free_send; /* MGNI_SENDS_MAX: none */
+    unsigned used_sends;
     struct mgni_wait *waits; /* idle threads */
 };
 
@@ -190,6 +192,8 @@ int mad_gni_publish(p_mad_channel_t channel);
 int mad_gni_connect(p_mad_channel_t channel);
 /* Waits until nothing that was sent needs this process's help any more. */
 int mad_gni_quiesce(p_mad_channel_t channel);
+/* Reads events that nobody waits for any more. */
+int mad_gni_drain(p_mad_channel_t channel);
 int mad_gni_channel_init(p_mad_channel_t channel);
 int mad_gni_channel_exit(p_mad_channel_t channel);
 int mad_gni_connection_init(p_mad_connection_t in, p_mad_connection_t out);

@@ -107,7 +107,8 @@ int mad_gni_publish(p_mad_channel_t channel)
     const struct mgni_channel *own = mad_gni_channel(channel);
     char text[128];
 
-    snprintf(text, sizeof(text), "%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%zx", address_of(own),
+    /* Of one length, wherever the memory is: in a simulation the time of messages depends on it. */
+    snprintf(text, sizeof(text), "%016" PRIx64 ":%016" PRIx64 ":%016" PRIx64 ":%zx", address_of(own),
              own->handle.qword1, own->handle.qword2, own->stride);
     return mad_channel_publish(channel, text);
 }
@@ -244,6 +245,17 @@ int mad_gni_connect(p_mad_channel_t channel)
         if (rank != own->own)
             error = connect_peer(own, rank);
     return error;
+}
+
+int mad_gni_drain(p_mad_channel_t channel)
+{
+    struct mgni_adapter *adapter = mad_gni_adapter(channel->adapter);
+
+    port_mutex_lock(&adapter->mutex);
+    while (mad_gni_progress(adapter))
+        ;
+    port_mutex_unlock(&adapter->mutex);
+    return MAD_OK;
 }
 
 int mad_gni_quiesce(p_mad_channel_t channel)

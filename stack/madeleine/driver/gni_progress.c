@@ -128,6 +128,7 @@ static void sent(struct mgni_adapter *adapter, gni_cq_entry_t event)
     send->frame = NULL;
     send->next = adapter->free_send;
     adapter->free_send = place;
+    adapter->used_sends--;
     if (send->peer == NULL)
         return; /* its channel has been closed */
     send->peer->channel->in_flight--;
@@ -407,6 +408,7 @@ static bool try_send(struct mgni_peer *peer, enum mgni_tag tag, struct mgni_fram
         return false;
     }
     adapter->free_send = send->next;
+    adapter->used_sends++;
     *send = (struct mgni_send){.peer = peer, .frame = frame};
     peer->sent++;
     peer->channel->in_flight++;
@@ -424,6 +426,8 @@ int mad_gni_send(struct mgni_peer *peer, enum mgni_tag tag, struct mgni_frame *f
         frame->header.flags |= MGNI_FIRST;
     if (tag == MGNI_DATA || tag == MGNI_NEWMSG)
         peer->armed = false;
+    if (wait.adapter->used_sends >= MGNI_SENDS_DUE && mad_gni_progress(wait.adapter))
+        wake_others(wait.adapter);
     while (!peer->lost && !(taken = try_send(peer, tag, frame)))
         if (!peer->lost)
             mad_gni_pass(&wait);

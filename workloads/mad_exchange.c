@@ -74,8 +74,8 @@ static struct block draw(const struct exchange *exchange, const struct head *hea
                          uint32_t place)
 {
     static const mad_send_mode_t sends[] = {mad_send_SAFER, mad_send_LATER, mad_send_CHEAPER};
-    uint64_t seed =
-        mixed(head->from | (uint64_t)to << 20 | (uint64_t)place << 40 | (uint64_t)head->channel << 56);
+    uint64_t seed = mixed(head->from | (uint64_t)to << 20 | (uint64_t)place << 40 |
+                          (uint64_t)head->channel << 56);
     uint64_t random = mixed(seed + head->number);
     size_t most = random % 3 == 0 || exchange->bytes < 64 ? exchange->bytes : exchange->bytes / 32;
 

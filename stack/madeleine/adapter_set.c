@@ -129,8 +129,9 @@ const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry 
     size_t length = list != NULL ? strcspn(list, ",:") : 0;
 
     for (; drivers->name != NULL; drivers++)
-        if (length != 0 ? strlen(drivers->name) == length && memcmp(drivers->name, list, length) == 0
-                        : drivers->usable == NULL || drivers->usable())
+        if (length != 0
+                ? strlen(drivers->name) == length && memcmp(drivers->name, list, length) == 0
+                : drivers->usable == NULL || drivers->usable())
             return drivers;
     return NULL;
 }

@@ -324,7 +324,7 @@ static void several_open(p_mad_channel_t channel)
  * A short message waits in the mailbox while its receiver sends a long one to the same peer. The
  * other way round, an incoming message is open meanwhile.
  */
-static void both_ways(p_mad_channel_t channel)
+static void both_directions(p_mad_channel_t channel)
 {
     static char large[100000];
     p_mad_connection_t out, in;
@@ -365,7 +365,8 @@ static void choice_of_links(p_mad_channel_t channel)
     static const struct {
         size_t length;
         int link;
-    } table[] = {{1, 0}, {1023, 0}, {1024, 0}, {1025, 1}, {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}};
+    } table[] = {{1, 0},    {1023, 0}, {1024, 0}, {1025, 1},
+                 {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}};
     p_mad_connection_t out = channel->output_connection[1 - rank];
     const mad_driver_interface_t *interface = channel->adapter->driver->interface;
 
@@ -374,7 +375,8 @@ static void choice_of_links(p_mad_channel_t channel)
     CHECK(strcmp(channel->adapter->name, "GNI0") == 0);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         for (int mode = 0; mode < MODES; mode++) {
-            p_mad_link_t link = interface->choice(out, table[i].length, modes[mode].send, modes[mode].receive);
+            p_mad_link_t link =
+                interface->choice(out, table[i].length, modes[mode].send, modes[mode].receive);
 
             CHECK(link == &out->link[table[i].link]);
             CHECK((link->buffer_mode == mad_buffer_mode_static) == (link->id == 0));
@@ -437,11 +439,21 @@ static const struct {
     const char *name;
     void (*run)(p_mad_channel_t channel);
 } cases[] = {
-    {"modes", every_size_and_mode}, {"figure_1", figure_1},         {"thrice", one_variable_three_times},
-    {"empty", empty_message},       {"order", many_in_order},       {"senders", many_senders},
-    {"ready", message_ready},       {"half", another_channel},      {"adapters", another_adapter},
-    {"several", several_open},      {"both_ways", both_ways},       {"choice", choice_of_links},
-    {"credits", more_than_credits}, {"failing", failing},           {"deserted", deserted},
+    {"modes", every_size_and_mode},
+    {"figure_1", figure_1},
+    {"thrice", one_variable_three_times},
+    {"empty", empty_message},
+    {"order", many_in_order},
+    {"senders", many_senders},
+    {"ready", message_ready},
+    {"half", another_channel},
+    {"adapters", another_adapter},
+    {"several", several_open},
+    {"both_directions", both_directions},
+    {"choice", choice_of_links},
+    {"credits", more_than_credits},
+    {"failing", failing},
+    {"deserted", deserted},
 };
 
 int main(int argc, char **argv)

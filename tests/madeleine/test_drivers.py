@@ -15,7 +15,7 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-WAYS = ["tcp", "gni", "simulated"]
+NETWORKS = ["tcp", "gni", "simulated"]
 
 
 @pytest.fixture(scope="session")
@@ -58,68 +58,68 @@ def program_of(compiled):
 @pytest.fixture
 def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
-    def run(way, case, size=2, adapters=None, **more):
-        if way == "simulated":
+    def run(network, case, size=2, adapters=None, **more):
+        if network == "simulated":
             result, lines = simulate(program_of(compiled), case, size=size, variables={"MAD_ADAPTERS": adapters or "gni"}, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
         else:
-            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or way), MAD_ADAPTERS=adapters or way)
+            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network)
         assert [line for line in lines if line == case] == [case] * size
         return lines
 
     return run
 
 
-@pytest.fixture(params=WAYS)
-def way(request):
+@pytest.fixture(params=NETWORKS)
+def network(request):
     return request.param
 
 
 # ---- what all drivers must do --------------------------------------------------------------------
 
-def test_mad_1_figure_1(run_case, way):
-    run_case(way, "figure_1")
+def test_mad_1_figure_1(run_case, network):
+    run_case(network, "figure_1")
 
 
-def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run_case, way):
-    run_case(way, "modes")
+def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run_case, network):
+    run_case(network, "modes")
 
 
-def test_mad_15_one_variable_three_times(run_case, way):
-    run_case(way, "thrice")
+def test_mad_15_one_variable_three_times(run_case, network):
+    run_case(network, "thrice")
 
 
-def test_mad_20_an_empty_message(run_case, way):
-    run_case(way, "empty")
+def test_mad_20_an_empty_message(run_case, network):
+    run_case(network, "empty")
 
 
-def test_mad_21_message_ready(run_case, way):
-    run_case(way, "ready")
+def test_mad_21_message_ready(run_case, network):
+    run_case(network, "ready")
 
 
-def test_mad_31_messages_in_order(run_case, way):
-    run_case(way, "order")
+def test_mad_31_messages_in_order(run_case, network):
+    run_case(network, "order")
 
 
-def test_mad_33_a_message_half_unpacked(run_case, way):
-    run_case(way, "half")
+def test_mad_33_a_message_half_unpacked(run_case, network):
+    run_case(network, "half")
 
 
-def test_mad_9_mad_32_seven_senders(run_case, way):
-    run_case(way, "senders", size=8)
+def test_mad_9_mad_32_seven_senders(run_case, network):
+    run_case(network, "senders", size=8)
 
 
-def test_mad_36_one_incoming_and_several_outgoing(run_case, way):
-    run_case(way, "several", size=6)
+def test_mad_36_one_incoming_and_several_outgoing(run_case, network):
+    run_case(network, "several", size=6)
 
 
-def test_both_ways_at_once(run_case, way):
-    run_case(way, "both_ways")
+def test_both_directions_at_once(run_case, network):
+    run_case(network, "both_directions")
 
 
-@pytest.mark.parametrize("way, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0")])
-def test_mad_35_two_adapters_of_one_driver(run_case, way, adapters):
-    run_case(way, "adapters", adapters=adapters)
+@pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0")])
+def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
+    run_case(network, "adapters", adapters=adapters)
 
 
 @pytest.mark.parametrize("adapters", ["tcp,gni", "gni,tcp"])
@@ -128,26 +128,26 @@ def test_mad_34_two_drivers(run_case, adapters):
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
-def test_mad_19_eight_blocks(tmp_path, way, size):
-    if way == "simulated":
+def test_mad_19_eight_blocks(tmp_path, network, size):
+    if network == "simulated":
         result, lines = simulate(BIN / "mad_test", size=size, folder=tmp_path)
         assert result.exit_code == 0, result.report()
     else:
-        lines = between_processes(BIN / "mad_test", size=size, fabric=way == "gni", MAD_ADAPTERS=way)
+        lines = between_processes(BIN / "mad_test", size=size, fabric=network == "gni", MAD_ADAPTERS=network)
     pairs = {tuple(map(int, re.match(r"(\d+) <- (\d+): 1 2 3 4 5 6, the sender is rank \2: good$", line).groups())) for line in lines}
     assert pairs == {(to, of) for to in range(size) for of in range(size) if to != of}
 
 
 # ---- GNI -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("way", ["gni", "simulated"])
-def test_mad_53_transfer_methods(run_case, way):
-    run_case(way, "choice")
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_53_transfer_methods(run_case, network):
+    run_case(network, "choice")
 
 
-@pytest.mark.parametrize("way", ["gni", "simulated"])
-def test_mad_71_credits(run_case, way):
-    run_case(way, "credits")
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_71_credits(run_case, network):
+    run_case(network, "credits")
 
 
 @pytest.mark.parametrize("late", [{"delay": "3us", "probability": 0.5}, {"delay": "200us", "probability": 0.1}], ids=["little", "much"])
@@ -198,10 +198,10 @@ def test_mad_87_processes_are_killed(compiled):
     assert re.search(r"^from 2: 7\n.* inside\nEPEER, no peer is left\n", done.stdout, re.MULTILINE), done
 
 
-@pytest.mark.parametrize("way", ["gni", "simulated"])
-def test_mad_101_a_program_of_the_year_2000(compiled, tmp_path, way):
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_101_a_program_of_the_year_2000(compiled, tmp_path, network):
     program = compiled("year2000", "-std=gnu89", "-Wall")
-    if way == "simulated":
+    if network == "simulated":
         result, lines = simulate(program, size=4, folder=tmp_path)
         assert result.exit_code == 0, result.report()
     else:

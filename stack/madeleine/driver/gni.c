@@ -130,8 +130,8 @@ static int adapter_init(p_mad_adapter_t adapter)
     if (device > INT32_MAX || configuration->size > 1 << RANK_BITS ||
         adapter->id >= 1 << (24 - RANK_BITS) || !credentials(own, (uint32_t)device))
         return MAD_ENOTSUP;
-    own->instance = INSTANCES | (uint32_t)adapter->id << RANK_BITS |
-                    (uint32_t)configuration->local_host_id;
+    own->instance =
+        INSTANCES | (uint32_t)adapter->id << RANK_BITS | (uint32_t)configuration->local_host_id;
     error = attach(own, (uint32_t)device, configuration->size);
     if (error != MAD_OK)
         return error;

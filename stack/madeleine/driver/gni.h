@@ -3,8 +3,8 @@
  * The GNI driver. Each pair of processes has a mailbox on each channel, through which short blocks
  * go. Longer blocks are put into the receiver's memory after it has said where that is.
  *
- * One lock of the adapter protects all that is below; uGNI is called with it. It is not held while a
- * thread is idle.
+ * One lock of the adapter protects all that is below; uGNI is called with it. It is not held while
+ * a thread is idle.
  */
 #ifndef JACQUARD_MADELEINE_GNI_H
 #define JACQUARD_MADELEINE_GNI_H
@@ -171,8 +171,8 @@ struct mgni_wait {
 bool mad_gni_progress(struct mgni_adapter *adapter);
 /* Whether that is so; without the lock. */
 bool mad_gni_ready(const struct mgni_adapter *adapter);
-/* The body of a loop that ends when other calls have changed what the caller waits for. It gives the
- * lock up for a while. */
+/* The body of a loop that ends when other calls have changed what the caller waits for. It gives
+ * the lock up for a while. */
 void mad_gni_pass(struct mgni_wait *wait);
 void mad_gni_pass_end(struct mgni_wait *wait);
 /* Looks at what has arrived from a peer. True: something has. */

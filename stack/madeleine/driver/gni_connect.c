@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opening and closing a channel over GNI. Every process registers a block of mailboxes, one for each
- * rank, and publishes where it is.
+ * Opening and closing a channel over GNI. Every process registers a block of mailboxes, one for
+ * each rank, and publishes where it is.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -108,8 +108,8 @@ int mad_gni_publish(p_mad_channel_t channel)
     char text[128];
 
     /* Of one length, wherever the memory is: in a simulation the time of messages depends on it. */
-    snprintf(text, sizeof(text), "%016" PRIx64 ":%016" PRIx64 ":%016" PRIx64 ":%zx", address_of(own),
-             own->handle.qword1, own->handle.qword2, own->stride);
+    snprintf(text, sizeof(text), "%016" PRIx64 ":%016" PRIx64 ":%016" PRIx64 ":%zx",
+             address_of(own), own->handle.qword1, own->handle.qword2, own->stride);
     return mad_channel_publish(channel, text);
 }
 
@@ -197,11 +197,10 @@ static gni_return_t join(struct mgni_peer *peer, const struct mgni_address *to)
 
     mine.msg_buffer = channel->block;
     mine.mem_hndl = channel->handle;
-    theirs.msg_buffer = (void *)(uintptr_t)peer->block; /* NOLINT(performance-no-int-to-ptr) */
+    theirs.msg_buffer = (void *)(uintptr_t)peer->block;
     theirs.mem_hndl = peer->handle;
     mine.buff_size = theirs.buff_size = (uint32_t)channel->stride;
-    mine.mbox_offset =
-        (uint32_t)(head_bytes(channel->size) + channel->stride * (size_t)rank);
+    mine.mbox_offset = (uint32_t)(head_bytes(channel->size) + channel->stride * (size_t)rank);
     theirs.mbox_offset =
         (uint32_t)(head_bytes(channel->size) + channel->stride * (size_t)channel->own);
     rc = GNI_EpCreate(adapter->nic, adapter->tx, &peer->ep);

@@ -256,7 +256,7 @@ static void arrived(struct mgni_channel *channel, int rank)
 }
 
 /* The queue was too short: events are missing, but no messages. */
-static void look_everywhere(struct mgni_adapter *adapter)
+static void poll_all(struct mgni_adapter *adapter)
 {
     struct mgni_channel *channel;
     int rank;
@@ -297,7 +297,7 @@ bool mad_gni_progress(struct mgni_adapter *adapter)
     if (rc == GNI_RC_NOT_DONE)
         return any;
     if (rc == GNI_RC_ERROR_RESOURCE)
-        look_everywhere(adapter);
+        poll_all(adapter);
     else
         received(adapter, event);
     return true;

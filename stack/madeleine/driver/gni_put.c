@@ -216,7 +216,7 @@ static int send_window(struct window *window, bool rdma)
 {
     struct mgni_peer *peer = window->peer;
     struct mgni_fin fin = {.window = peer->windows_sent++, .pieces = window->count};
-    int error = MAD_OK, told;
+    int error = MAD_OK, reported;
 
     if (peer->armed)
         error = send_control(peer, MGNI_NEWMSG, NULL, 0);
@@ -233,8 +233,8 @@ static int send_window(struct window *window, bool rdma)
     withdraw(window);
     if (error != MAD_OK)
         fin.pieces = error == MAD_ESYMM ? MGNI_UNLIKE : MGNI_FAILED;
-    told = peer->lost ? MAD_OK : send_control(peer, MGNI_FIN, &fin, sizeof(fin));
-    return error != MAD_OK ? error : told;
+    reported = peer->lost ? MAD_OK : send_control(peer, MGNI_FIN, &fin, sizeof(fin));
+    return error != MAD_OK ? error : reported;
 }
 
 int mad_gni_put(p_mad_link_t link, p_mad_buffer_t first)

@@ -98,8 +98,8 @@ void mad_channel_fail(p_mad_channel_t channel, int code, const char *text);
 /* The parameter of a rank's adapter with the same id; MAD_EBOOT: not known. */
 int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *text, size_t size);
 /*
- * In before_open_channel: a text of this process for the channel, of at most 1000 characters without
- * blank, `;` and `=`. Afterwards: that of a rank; MAD_EBOOT: not known.
+ * In before_open_channel: a text of this process for the channel, of at most 1000 characters
+ * without blank, `;` and `=`. Afterwards: that of a rank; MAD_EBOOT: not known.
  */
 int mad_channel_publish(p_mad_channel_t channel, const char *text);
 int mad_channel_parameter(p_mad_channel_t channel, ntbx_host_id_t rank, char *text, size_t size);

@@ -4,6 +4,7 @@
  * first. It runs between processes and in simulation. A rank prints the case's name when all is
  * good, and ends with 1 otherwise.
  */
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <madeleine.h>
@@ -435,6 +436,51 @@ static void deserted(p_mad_channel_t channel)
     CHECK(mad_begin_packing(channel, 1) == NULL && last_code == MAD_EPEER);
 }
 
+/* Threads of both ranks exchange messages, each on a channel of its own. */
+enum { THREADS = 3, EXCHANGES = 30 };
+
+static void *exchange(void *argument)
+{
+    p_mad_channel_t channel = argument;
+    p_mad_connection_t connection;
+    char *block = malloc(40000);
+
+    CHECK(block != NULL);
+    for (int i = 0; i < EXCHANGES; i++)
+        for (int turn = 0; turn < 2; turn++) {
+            size_t length = (size_t)(i * 1237 + turn * 31) % 40000 + 1;
+
+            memset(block, turn == rank ? i + 1 : 0, length);
+            if (turn == rank) {
+                connection = mad_begin_packing(channel, 1 - rank);
+                mad_pack(connection, block, length, C, R);
+                mad_end_packing(connection);
+                continue;
+            }
+            connection = mad_begin_unpacking(channel);
+            mad_unpack(connection, block, length, C, R);
+            mad_end_unpacking(connection);
+            CHECK(all_are(block, length, i + 1));
+        }
+    free(block);
+    return NULL;
+}
+
+static void threads(p_mad_channel_t channel)
+{
+    p_mad_channel_t channels[THREADS];
+    pthread_t thread[THREADS];
+    int i;
+
+    for (i = 0; i < THREADS; i++)
+        channels[i] = mad_open_channel(session, 0);
+    for (i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, exchange, channels[i]) == 0);
+    exchange(channel);
+    for (i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(p_mad_channel_t channel);
@@ -454,6 +500,7 @@ static const struct {
     {"credits", more_than_credits},
     {"failing", failing},
     {"deserted", deserted},
+    {"threads", threads},
 };
 
 int main(int argc, char **argv)

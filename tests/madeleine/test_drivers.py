@@ -26,7 +26,7 @@ def compiled(tmp_path_factory):
     def compile_program(name, *options):
         program = folder / name
         if not program.exists():
-            command(["gcc", *options, f"-I{jacquard.ROOT}/stack/madeleine/include", HERE / f"{name}.c", "-o", program,
+            command(["gcc", *options, f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / f"{name}.c", "-o", program,
                      f"-L{launcher.BUILD}/lib", "-lmadeleine", f"-Wl,-rpath,{launcher.BUILD}/lib"])
         return program
 
@@ -115,6 +115,10 @@ def test_mad_36_one_incoming_and_several_outgoing(run_case, network):
 
 def test_both_directions_at_once(run_case, network):
     run_case(network, "both_directions")
+
+
+def test_threads_with_channels_of_their_own(run_case, network):
+    run_case(network, "threads")
 
 
 @pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0")])
@@ -207,6 +211,29 @@ def test_mad_101_a_program_of_the_year_2000(compiled, tmp_path, network):
     else:
         lines = between_processes(program, size=4, fabric=True, MAD_ADAPTERS="gni")
     assert f"GNI0: sum {3 * 499500}" in lines
+
+
+SIZES = [4 << shift for shift in range(0, 21, 2)] + [2048, 8192, 32768]
+
+
+def latencies(folder, **variables):
+    """By size, in seconds."""
+    jobs = [{"name": f"b{size}", "nodes": f"{4 * i}-{4 * i + 1}", "workload": "mad_ping", "args": {"bytes": size, "iterations": 3},
+             "env": variables} for i, size in enumerate(SIZES)]
+    file = folder / "curve.yaml"
+    file.write_text(json.dumps({"name": "curve", "fabric": {"preset": "group", "profile": "xc40_hsw"}, "jobs": jobs}))
+    result = jacquard.run(file)
+    assert result.exit_code == 0, result.report()
+    return [result.metric(f"b{size}.latency")["p50"] for size in SIZES]
+
+
+def test_mad_99_choice_of_the_transfer_method(tmp_path):
+    """With thresholds that the curves of the forced methods give, the choice is as good as the best of them."""
+    forced = [latencies(tmp_path, MAD_GNI_SMSG_MAX=1 << 30), latencies(tmp_path, MAD_GNI_SMSG_MAX=0, MAD_GNI_BTE_MIN=1 << 30),
+              latencies(tmp_path, MAD_GNI_SMSG_MAX=0, MAD_GNI_BTE_MIN=0)]
+    chosen = latencies(tmp_path, MAD_GNI_SMSG_MAX=12000, MAD_GNI_BTE_MIN=12000)
+    for size, value, *others in zip(SIZES, chosen, *forced, strict=True):
+        assert value <= 1.05 * min(others), size
 
 
 def test_mad_41_mad_100_mad_ping_in_simulation(tmp_path):

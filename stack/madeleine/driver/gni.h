@@ -106,7 +106,7 @@ struct mgni_channel {
     bool registered;
     gni_mem_handle_t handle;
     gni_smsg_attr_t attributes;
-    int last_served, live; /* rank; connected peers that are not lost */
+    int last_served; /* rank */
     unsigned in_flight; /* messages and probes without completion */
     struct port_timer polled; /* until peers are probed for a program that polls for messages */
     bool polling; /* it runs */

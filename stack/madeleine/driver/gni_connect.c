@@ -230,7 +230,6 @@ static int connect_peer(struct mgni_channel *own, int rank)
         return MAD_EBOOT;
     port_mutex_lock(&own->adapter->mutex);
     rc = join(peer, to);
-    own->live += rc == GNI_RC_SUCCESS;
     port_mutex_unlock(&own->adapter->mutex);
     return rc == GNI_RC_SUCCESS ? MAD_OK : MAD_EDRIVER;
 }

@@ -18,12 +18,17 @@ int mad_gni_new_message(p_mad_connection_t out)
     return MAD_OK;
 }
 
+static bool is_usable(const struct mgni_peer *peer)
+{
+    return peer != NULL && peer->ep != NULL && mad_connection_error(peer->in) == MAD_OK;
+}
+
 /* Whether a message waits; an announcement is used up, and bytes of the user stay. */
 static bool begins(struct mgni_peer *peer)
 {
     const struct mgni_header *front;
 
-    if (peer == NULL || peer->ep == NULL || peer->lost)
+    if (!is_usable(peer))
         return false;
     mad_gni_examine(peer);
     front = peer->first != NULL ? &peer->first->header : peer->head;
@@ -49,6 +54,14 @@ static p_mad_connection_t next_message(struct mgni_channel *own)
     return NULL;
 }
 
+static bool any_left(const struct mgni_channel *own)
+{
+    for (int rank = 0; rank < own->size; rank++)
+        if (is_usable(own->peers[rank]))
+            return true;
+    return false;
+}
+
 p_mad_connection_t mad_gni_receive_message(p_mad_channel_t channel)
 {
     struct mgni_channel *own = mad_gni_channel(channel);
@@ -56,7 +69,7 @@ p_mad_connection_t mad_gni_receive_message(p_mad_channel_t channel)
     p_mad_connection_t in;
 
     port_mutex_lock(&own->adapter->mutex);
-    while ((in = next_message(own)) == NULL && own->live != 0)
+    while ((in = next_message(own)) == NULL && any_left(own))
         mad_gni_pass(&wait);
     mad_gni_pass_end(&wait);
     port_mutex_unlock(&own->adapter->mutex);

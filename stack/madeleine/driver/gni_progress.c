@@ -32,7 +32,6 @@ void mad_gni_lost(struct mgni_peer *peer, int code, uint32_t driver_code)
     if (peer->lost)
         return;
     peer->lost = true;
-    peer->channel->live--;
     mad_driver_note(peer->in, NULL, (int)driver_code);
     mad_driver_note(peer->out, NULL, (int)driver_code);
     mad_connection_break(peer->in, code);

@@ -212,6 +212,7 @@ static bool is_alike(const struct window *window)
     return true;
 }
 
+/* Registers while the receiver does, and deregisters when the receiver has been told. */
 static int send_window(struct window *window, bool rdma)
 {
     struct mgni_peer *peer = window->peer;
@@ -220,20 +221,19 @@ static int send_window(struct window *window, bool rdma)
 
     if (peer->armed)
         error = send_control(peer, MGNI_NEWMSG, NULL, 0);
-    if (error == MAD_OK)
-        error = wait_for(peer, &peer->cts_valid);
-    if (error != MAD_OK)
-        return error;
-    if (!is_alike(window))
-        error = peer->cts_count == 0 ? MAD_EPEER : MAD_ESYMM;
     if (error == MAD_OK && rdma)
         error = enrol_all(window, GNI_MEM_READ_ONLY);
+    reported = peer->lost ? mad_connection_error(peer->out) : wait_for(peer, &peer->cts_valid);
+    if (error == MAD_OK)
+        error = reported;
+    if (error == MAD_OK && !is_alike(window))
+        error = peer->cts_count == 0 ? MAD_EPEER : MAD_ESYMM;
     if (error == MAD_OK)
         error = put_window(window, rdma);
-    withdraw(window);
     if (error != MAD_OK)
         fin.pieces = error == MAD_ESYMM ? MGNI_UNLIKE : MGNI_FAILED;
     reported = peer->lost ? MAD_OK : send_control(peer, MGNI_FIN, &fin, sizeof(fin));
+    withdraw(window);
     return error != MAD_OK ? error : reported;
 }
 

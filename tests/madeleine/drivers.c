@@ -436,6 +436,15 @@ static void deserted(p_mad_channel_t channel)
     CHECK(mad_begin_packing(channel, 1) == NULL && last_code == MAD_EPEER);
 }
 
+static void deadlock(p_mad_channel_t channel)
+{
+    static char block[100000];
+    p_mad_connection_t out = mad_begin_packing(channel, 1 - rank);
+
+    mad_pack(out, block, sizeof(block), C, R);
+    mad_end_packing(out);
+}
+
 /* Threads of both ranks exchange messages, each on a channel of its own. */
 enum { THREADS = 3, EXCHANGES = 30 };
 
@@ -501,6 +510,7 @@ static const struct {
     {"failing", failing},
     {"deserted", deserted},
     {"threads", threads},
+    {"deadlock", deadlock},
 };
 
 int main(int argc, char **argv)

@@ -270,3 +270,10 @@ def test_no_fabric():
     """Without credentials there is no adapter of GNI, and the list of default adapters leaves it out."""
     done = launcher.run("-n", 2, BIN / "mad_test", env=launcher.environment(MAD_ADAPTERS="gni"))
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
+
+
+def test_a_deadlock_is_named(compiled, tmp_path):
+    """Both ranks send a long block, and none of them is ready to receive."""
+    result, _ = simulate(program_of(compiled), "deadlock", folder=tmp_path, variables={"MAD_ADAPTERS": "gni"})
+    assert result.exit_code != 0
+    assert "job.0 waits for the receiver of a block, peer job.1 on Madeleine's channel ch1" in "\n".join(result.problems), result.report()

@@ -125,6 +125,7 @@ static int adapter_init(p_mad_adapter_t adapter)
     if (own == NULL)
         return MAD_ENOMEM;
     adapter->specific = own;
+    port_at_wait(mad_gni_describe);
     if (adapter->selector != NULL && !first_number(adapter->selector, &device))
         return MAD_EINVAL;
     if (device > INT32_MAX || configuration->size > 1 << RANK_BITS ||

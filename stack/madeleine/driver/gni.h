@@ -162,6 +162,7 @@ struct mgni_wait {
     struct mgni_adapter *adapter;
     struct mgni_channel *channel; /* whose peers shall be alive; NULL: they do not matter */
     struct mgni_peer *peer; /* only this one; NULL: any */
+    const char *what; /* it waits for: "a message" */
     struct mgni_wait *next, **link; /* while idle */
     struct port_thread *thread;
     struct port_timer timer;
@@ -175,6 +176,8 @@ bool mad_gni_ready(const struct mgni_adapter *adapter);
  * the lock up for a while. */
 void mad_gni_pass(struct mgni_wait *wait);
 void mad_gni_pass_end(struct mgni_wait *wait);
+/* What the process waits for, as port_at_wait() wants it. */
+void mad_gni_describe(char *text, size_t size);
 /* Looks at what has arrived from a peer. True: something has. */
 bool mad_gni_examine(struct mgni_peer *peer);
 void mad_gni_lost(struct mgni_peer *peer, int code, uint32_t driver_code);

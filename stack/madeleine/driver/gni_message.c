@@ -65,7 +65,7 @@ static bool any_left(const struct mgni_channel *own)
 p_mad_connection_t mad_gni_receive_message(p_mad_channel_t channel)
 {
     struct mgni_channel *own = mad_gni_channel(channel);
-    struct mgni_wait wait = {.adapter = own->adapter, .channel = own};
+    struct mgni_wait wait = {.adapter = own->adapter, .channel = own, .what = "a message"};
     p_mad_connection_t in;
 
     port_mutex_lock(&own->adapter->mutex);
@@ -173,8 +173,10 @@ static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
 /* The next DATA of the peer, moved out of the mailbox. The lock is held. */
 static struct mgni_frame *next_frame(struct mgni_peer *peer)
 {
-    struct mgni_wait wait = {
-        .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer};
+    struct mgni_wait wait = {.adapter = peer->channel->adapter,
+                             .channel = peer->channel,
+                             .peer = peer,
+                             .what = "a block of a message"};
     struct mgni_frame *frame;
 
     peer->waiting++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The GNI driver's queues, mailboxes and waits. The adapter's lock is held. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,6 +385,27 @@ void mad_gni_pass_end(struct mgni_wait *wait)
     wait->timing = false;
 }
 
+void mad_gni_describe(char *text, size_t size)
+{
+    p_mad_madeleine_t session = mad_get_madeleine();
+    const struct mgni_wait *wait = NULL;
+    char name[80] = "";
+
+    text[0] = '\0';
+    for (int i = 0; session != NULL && i < session->nb_adapter && wait == NULL; i++)
+        if (session->adapter[i].driver->id == mad_GNI && session->adapter[i].specific != NULL)
+            wait = mad_gni_adapter(&session->adapter[i])->waits;
+    if (wait == NULL || wait->what == NULL)
+        return;
+    if (wait->peer != NULL) {
+        const struct mgni_address *at = &wait->adapter->addresses[wait->peer->in->remote_host_id];
+
+        port_peer_name(at->address, at->instance, name, sizeof(name));
+    }
+    snprintf(text, size, "%s%s%s on Madeleine's channel %s", wait->what,
+             name[0] != '\0' ? ", peer " : "", name, wait->channel->object->name);
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* True: uGNI has taken it. */
@@ -416,8 +438,10 @@ static bool try_send(struct mgni_peer *peer, enum mgni_tag tag, struct mgni_fram
 
 int mad_gni_send(struct mgni_peer *peer, enum mgni_tag tag, struct mgni_frame *frame)
 {
-    struct mgni_wait wait = {
-        .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer};
+    struct mgni_wait wait = {.adapter = peer->channel->adapter,
+                             .channel = peer->channel,
+                             .peer = peer,
+                             .what = "room in the mailbox"};
     bool taken = false;
 
     frame->header.flags = (uint16_t)(frame->length << MGNI_LENGTH_SHIFT);

@@ -94,10 +94,10 @@ static int send_control(struct mgni_peer *peer, enum mgni_tag tag, const void *p
 }
 
 /* Waits until *valid, which it clears. */
-static int wait_for(struct mgni_peer *peer, bool *valid)
+static int wait_for(struct mgni_peer *peer, bool *valid, const char *what)
 {
     struct mgni_wait wait = {
-        .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer};
+        .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer, .what = what};
 
     peer->waiting++;
     for (;;) {
@@ -223,7 +223,8 @@ static int send_window(struct window *window, bool rdma)
         error = send_control(peer, MGNI_NEWMSG, NULL, 0);
     if (error == MAD_OK && rdma)
         error = enrol_all(window, GNI_MEM_READ_ONLY);
-    reported = peer->lost ? mad_connection_error(peer->out) : wait_for(peer, &peer->cts_valid);
+    reported = peer->lost ? mad_connection_error(peer->out)
+                          : wait_for(peer, &peer->cts_valid, "the receiver of a block");
     if (error == MAD_OK)
         error = reported;
     if (error == MAD_OK && !is_alike(window))
@@ -285,7 +286,7 @@ static int receive_window(struct window *window)
     else if (!peer->lost)
         send_control(peer, MGNI_CTS, NULL, 0);
     if (error == MAD_OK)
-        error = wait_for(peer, &peer->fin_valid);
+        error = wait_for(peer, &peer->fin_valid, "the sender of a block");
     withdraw(window);
     return error == MAD_OK ? check_fin(peer, window) : error;
 }

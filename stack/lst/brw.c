@@ -18,6 +18,12 @@ void lst_pages_free(void *memory, uint32_t bytes)
     port_pages_free(memory, bytes);
 }
 
+bool lst_brw_valid(uint32_t bytes, uint32_t offset)
+{
+    return bytes != 0 && bytes <= LST_BYTES_MAX && offset < PAGE_SIZE && offset % 8 == 0 &&
+           offset + bytes <= LST_BYTES_MAX;
+}
+
 /* ---- data ------------------------------------------------------------------------------------ */
 
 static void write_words(uint8_t *at, uint32_t bytes, uint64_t word)
@@ -39,12 +45,8 @@ static bool has_words(const uint8_t *at, uint32_t bytes, uint64_t word)
     return memcmp(at + i, &word, bytes - i) == 0;
 }
 
-/* The part of a page that a check covers: all, or its first and last eight bytes. */
-static uint32_t page_bytes(uint32_t bytes, uint32_t at)
-{
-    return bytes - at < PAGE_SIZE ? bytes - at : (uint32_t)PAGE_SIZE;
-}
-
+/* A simple check covers the first and last eight bytes of each PAGE_SIZE bytes of data, wherever
+ * they lie in memory: the two sides may have different offsets. */
 void lst_brw_fill(void *memory, uint32_t bytes, uint32_t check)
 {
     uint8_t *base = memory;
@@ -55,8 +57,8 @@ void lst_brw_fill(void *memory, uint32_t bytes, uint32_t check)
     if (check != LST_CHECK_SIMPLE)
         return;
     for (at = 0; at < bytes; at += PAGE_SIZE) {
-        uint32_t part = page_bytes(bytes, at), edge = part < 8 ? part : 8;
-
+        uint32_t part = bytes - at < PAGE_SIZE ? bytes - at : (uint32_t)PAGE_SIZE,
+                 edge = part < 8 ? part : 8;
         write_words(base + at, edge, PATTERN);
         write_words(base + at + part - edge, edge, PATTERN);
     }
@@ -77,8 +79,8 @@ bool lst_brw_good(const void *memory, uint32_t bytes, uint32_t check)
     if (check != LST_CHECK_SIMPLE)
         return true;
     for (at = 0; at < bytes; at += PAGE_SIZE) {
-        uint32_t part = page_bytes(bytes, at), edge = part < 8 ? part : 8;
-
+        uint32_t part = bytes - at < PAGE_SIZE ? bytes - at : (uint32_t)PAGE_SIZE,
+                 edge = part < 8 ? part : 8;
         if (!has_words(base + at, edge, PATTERN) ||
             !has_words(base + at + part - edge, edge, PATTERN))
             return false;

@@ -215,17 +215,13 @@ static void take(struct lst_counters *counters, const struct lst_message *reply)
     counters->lnet = reply->stat_answer.lnet;
 }
 
-int lst_stat(struct lst_console *console, const char *name, struct lst_counters *counters,
-             uint32_t room)
+static int sample(struct lst_console *console, const struct lst_group *group,
+                  struct lst_counters *counters, uint32_t room)
 {
-    struct lst_group *group = lst_console_group(console, name);
-    struct lst_rpc *rpcs;
+    struct lst_rpc *rpcs = lst_console_rpcs(group);
     uint32_t i;
     int rc;
 
-    if (group == NULL)
-        return -ENOENT;
-    rpcs = lst_console_rpcs(group);
     if (rpcs == NULL)
         return -ENOMEM;
     for (i = 0; i < group->count; i++)
@@ -237,6 +233,22 @@ int lst_stat(struct lst_console *console, const char *name, struct lst_counters 
     }
     free(rpcs);
     return rc != 0 ? rc : (int)group->count;
+}
+
+int lst_stat(struct lst_console *console, const char *name, struct lst_counters *counters,
+             uint32_t room)
+{
+    const struct lst_group *group = lst_console_group(console, name);
+
+    return group != NULL ? sample(console, group, counters, room) : -ENOENT;
+}
+
+int lst_stat_nodes(struct lst_console *console, const struct lnet_process_id *ids, uint32_t count,
+                   struct lst_counters *counters)
+{
+    struct lst_group nodes = {.ids = (struct lnet_process_id *)ids, .count = count};
+
+    return sample(console, &nodes, counters, count);
 }
 
 static void add(struct lst_rates *rates, double value, uint32_t index)

@@ -13,7 +13,7 @@ static bool valid(const struct lst_console *console, const struct lst_test *test
         return false;
     if (test->kind == LST_PING)
         return true;
-    if (test->bytes == 0 || test->bytes > LST_BYTES_MAX)
+    if (!lst_brw_valid(test->bytes, test->offset))
         return false;
     if (test->check < LST_CHECK_NONE || test->check > LST_CHECK_FULL)
         return false;
@@ -30,6 +30,7 @@ static void fill(const struct lst_console *console, const struct lst_console_bat
     request->test.operation = test->kind == LST_BRW_READ ? LST_READ : LST_WRITE;
     request->test.bytes = test->bytes;
     request->test.check = test->check;
+    request->test.offset = test->offset;
 }
 
 /* Streams that reach one target at most, so many buffers it needs. */

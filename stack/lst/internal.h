@@ -75,7 +75,7 @@ struct lst_rpc {
     struct lst_slot request_slot, reply_slot, bulk_slot;
     struct lst_message request, reply;
     int bulk; /* LST_NO_BULK, ... */
-    void *bulk_memory; /* page-aligned; of the caller */
+    void *bulk_memory; /* of the caller */
     uint32_t bulk_bytes;
     void (*done)(struct lst_rpc *rpc); /* by the worker; may send it again or free it */
     void *owner;
@@ -131,7 +131,7 @@ struct lst_work {
     int32_t loop;
     uint32_t concurrency, targets;
     bool stop_on_error, stopping;
-    uint32_t operation, bytes, check;
+    uint32_t operation, bytes, check, offset;
     struct lnet_process_id_packed *target;
     struct lst_unit *units;
 };
@@ -158,6 +158,8 @@ void lst_work_free(struct lst_work *work);
 
 void *lst_pages_alloc(uint32_t bytes);
 void lst_pages_free(void *memory, uint32_t bytes);
+/* Whether a brw of so many bytes can begin so many bytes inside a page. */
+bool lst_brw_valid(uint32_t bytes, uint32_t offset);
 /* Writes the pattern of the check, or bytes that no check accepts. */
 void lst_brw_fill(void *memory, uint32_t bytes, uint32_t check);
 void lst_brw_poison(void *memory, uint32_t bytes);

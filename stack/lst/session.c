@@ -183,6 +183,7 @@ static void targets_moved(struct lst_server_rpc *rpc)
     work->operation = rpc->request.test.operation;
     work->bytes = rpc->request.test.bytes;
     work->check = rpc->request.test.check;
+    work->offset = rpc->request.test.offset;
     work->target = malloc(bytes);
     work->batch = get_batch(&rpc->node->session, rpc->request.test.batch);
     if (work->target == NULL || work->batch == NULL) {
@@ -217,7 +218,7 @@ static bool add_test(struct lst_server_rpc *rpc)
     if (targets == 0 || targets > LST_BYTES_MAX / sizeof(struct lnet_process_id_packed) ||
         rpc->request.test.concurrency == 0 || rpc->request.test.concurrency > 1024 ||
         (service == LST_SERVICE_BRW &&
-         (rpc->request.test.bytes == 0 || rpc->request.test.bytes > LST_BYTES_MAX))) {
+         !lst_brw_valid(rpc->request.test.bytes, rpc->request.test.offset))) {
         rpc->reply.status = EINVAL;
         return true;
     }

@@ -53,7 +53,15 @@ static int cancel(struct lst_slot *slot, int rc)
     return rc;
 }
 
-/* Memory of more than a page is described page by page, as the kernel's is. */
+/* How many of the bytes at `memory` are in its first page. */
+static uint32_t page_part(const void *memory, uint32_t bytes)
+{
+    uint32_t room = (uint32_t)(PAGE_SIZE - (uintptr_t)memory % PAGE_SIZE);
+
+    return bytes < room ? bytes : room;
+}
+
+/* Bulk data is described page by page, as the kernel's is; it may begin inside a page. */
 static struct lnet_md describe(struct lst_slot *slot, void *memory, uint32_t bytes,
                                uint32_t options, int threshold, lnet_kiov_t *pages)
 {
@@ -63,14 +71,15 @@ static struct lnet_md describe(struct lst_slot *slot, void *memory, uint32_t byt
                          .options = options,
                          .user_ptr = slot,
                          .eq_handle = slot->node->eq};
-    uint32_t i = 0, at = 0;
+    uint32_t i = 0, at, part;
 
     if (bytes <= sizeof(struct lst_message))
         return md;
-    for (at = 0; at < bytes; at += PAGE_SIZE, i++) {
+    for (at = 0; at < bytes; at += part, i++) {
+        part = page_part((char *)memory + at, bytes - at);
         pages[i].kiov_page = virt_to_page((char *)memory + at);
-        pages[i].kiov_offset = 0;
-        pages[i].kiov_len = bytes - at < PAGE_SIZE ? bytes - at : PAGE_SIZE;
+        pages[i].kiov_offset = (unsigned)((uintptr_t)((char *)memory + at) % PAGE_SIZE);
+        pages[i].kiov_len = part;
     }
     md.start = pages;
     md.length = i;

@@ -99,6 +99,7 @@ static int unit_init(struct lst_unit *unit, struct lst_work *work,
                      const struct lnet_process_id_packed *target)
 {
     struct lst_rpc *rpc = &unit->rpc;
+    uint8_t *memory;
 
     unit->work = work;
     rpc->node = work->node;
@@ -110,8 +111,11 @@ static int unit_init(struct lst_unit *unit, struct lst_work *work,
     if (work->service != LST_SERVICE_BRW)
         return 0;
     rpc->bulk_bytes = work->bytes;
-    rpc->bulk_memory = lst_pages_alloc(work->bytes);
-    return rpc->bulk_memory != NULL ? 0 : -ENOMEM;
+    memory = lst_pages_alloc(work->offset + work->bytes);
+    if (memory == NULL)
+        return -ENOMEM;
+    rpc->bulk_memory = memory + work->offset;
+    return 0;
 }
 
 int lst_units_start(struct lst_work *work)
@@ -149,7 +153,8 @@ void lst_work_free(struct lst_work *work)
 
     for (i = 0; work->units != NULL && i < count; i++)
         if (work->units[i].rpc.bulk_memory != NULL)
-            lst_pages_free(work->units[i].rpc.bulk_memory, work->units[i].rpc.bulk_bytes);
+            lst_pages_free((uint8_t *)work->units[i].rpc.bulk_memory - work->offset,
+                           work->offset + work->bytes);
     free(work->units);
     free(work->target);
     list_del(&work->on_batch);

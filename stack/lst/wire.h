@@ -88,7 +88,7 @@ struct lst_message {
             uint32_t service, loop, concurrency;
             uint8_t is_client, stop_on_error;
             uint32_t targets;
-            uint32_t operation, bytes, check; /* of brw */
+            uint32_t operation, bytes, check, offset; /* of brw */
         } __attribute__((packed)) test;
         struct {
             uint64_t reply_bits, bulk_bits;

@@ -79,6 +79,32 @@ def test_stat_prints_rates_of_messages_and_of_rpcs(hosts, tmp_path):
     assert re.search(r"\[LNet Bandwidth of servers\]\n\[R\] Max: \d+\.\d\d +MB/s\n", done.stdout)
 
 
+@pytest.mark.parametrize("check", ["simple", "full"])
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_lnet_100_brw_with_an_offset(hosts, kind, check):
+    """The data begins 4,088 bytes inside a page of the client, and ends in the fourth page."""
+    with serving(hosts(2), hosts(3)):
+        done = lst(hosts(1), "new_session s", f"add_group servers {hosts(2)}@tcp", f"add_group clients {hosts(3)}@tcp",
+                   f"add_test --concurrency 2 --loop 20 --from clients --to servers brw {kind} c={check} off=4088 s=9001",
+                   "run", "query --wait", "stat --delay 1 --rate clients", "show_error clients servers")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert "Total 0 error nodes in clients\nTotal 0 error nodes in servers\n" in done.stdout
+
+
+def test_stat_and_errors_of_a_list_of_nids(hosts):
+    nids = hosts("[2-3]") + "@tcp"
+    with serving(hosts(2), hosts(3)):
+        done = lst(hosts(1), "new_session s", f"add_group servers {hosts(2)}@tcp", f"add_group clients {hosts(3)}@tcp",
+                   "add_test --concurrency 4 --from clients --to servers ping", "run",
+                   f"stat --delay 1 --rate --avg {nids} clients", f"show_error {nids}", "stop")
+    assert done.returncode == 0, done.stderr
+    [both, clients] = re.findall(r"\[RPCs of (\S+)\]\n\[S\] Avg: (\d+)", done.stdout)
+    # Only the client sends RPCs, so the average of both nodes is half of it.
+    assert both[0] == nids and clients[0] == "clients"
+    assert 0 < int(both[1]) < int(clients[1])
+    assert f"Total 0 error nodes in {nids}\n" in done.stdout
+
+
 def test_states_of_nodes(hosts):
     """A node of another session is busy, and joins when that one is over; one that does not exist is down."""
     with serving(hosts(2), hosts(3)) as nodes:
@@ -113,6 +139,9 @@ def test_states_of_nodes(hosts):
     ("new_session again", "there is a session"),
     ("add_test --from a --to b ping", "lst: a: there is no such group"),
     ("add_test --from a --to b brw size=2M", "a size is a number up to 1M"),
+    ("add_test --from a --to b brw off=4", "an offset is a multiple of 8 up to 4088"),
+    ("add_test --from a --to b brw off=4096", "an offset is a multiple of 8 up to 4088"),
+    ("stat 127.0.0.[1-x]@tcp", "lst: 127.0.0.[1-x]@tcp: this is no NID"),
     ("add_test --from a --to b brw check=some", "a check is none, simple or full"),
     ("add_test --concurrency 0 --from a --to b ping", "lst: --concurrency: the number"),
     ("add_test --distribute 3 --from a --to b ping", "a distribution is D:S"),

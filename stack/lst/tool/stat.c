@@ -11,16 +11,40 @@ struct what {
     bool rates, bandwidth, read, write, average, minimum, maximum, decimal;
 };
 
-/* The counters of the active nodes of a group. Negative: an error. */
-static int sample(struct lst_tool *tool, const char *group, struct lst_counters **counters)
-{
-    int count = lst_group_members(tool->console, group, NULL, 0);
+/* Nodes whose counters are asked for: the active ones of a group, or those of a list of NIDs. */
+struct watched {
+    const char *name;
+    struct lst_tool_ids ids;
+    struct lst_counters *before;
+};
 
-    *counters = NULL;
-    if (count < 0)
-        return count;
-    *counters = calloc((size_t)count + 1, sizeof(**counters));
-    return *counters != NULL ? lst_stat(tool->console, group, *counters, (uint32_t)count) : -ENOMEM;
+/* Returns the exit code. */
+static int find_nodes(struct lst_tool *tool, const char *name, struct watched *nodes)
+{
+    nodes->name = name;
+    if (lst_group_members(tool->console, name, NULL, 0) < 0 && strchr(name, '@') != NULL)
+        return lst_tool_ids_add(&nodes->ids, name) ? 0 : 1;
+    return lst_tool_check(name, lst_tool_ids_group(tool, &nodes->ids, name, LST_ACTIVE));
+}
+
+/* Their counters, of which the caller becomes the owner. NULL: an error was printed. */
+static struct lst_counters *sample(struct lst_tool *tool, const struct watched *nodes)
+{
+    struct lst_counters *counters = calloc((size_t)nodes->ids.count + 1, sizeof(*counters));
+    int rc = -ENOMEM;
+
+    if (counters != NULL)
+        rc = lst_stat_nodes(tool->console, nodes->ids.id, nodes->ids.count, counters);
+    if (lst_tool_check(nodes->name, rc) == 0)
+        return counters;
+    free(counters);
+    return NULL;
+}
+
+static void release(struct watched *nodes)
+{
+    free(nodes->before);
+    free(nodes->ids.id);
 }
 
 static void print_line(const struct what *what, char kind, const struct lst_rates *rates,
@@ -87,12 +111,12 @@ static void print_group(const struct what *what, const char *group,
 }
 
 static int read_stat(struct what *what, long *delay, long *turns, char **words, int count,
-                     int *groups)
+                     int *names)
 {
     const char *value;
     int i = 1;
 
-    *groups = 0;
+    *names = 0;
     while (i < count) {
         if ((value = lst_tool_option(words, count, &i, "--delay")) != NULL) {
             if (!lst_tool_number("--delay", value, 1, 86400, delay))
@@ -119,7 +143,7 @@ static int read_stat(struct what *what, long *delay, long *turns, char **words, 
         } else if (words[i][0] == '-') {
             return lst_tool_refuse(words[i], "this is no option of stat");
         } else {
-            words[(*groups)++] = words[i++];
+            words[(*names)++] = words[i++];
         }
     }
     if (!what->rates && !what->bandwidth)
@@ -131,63 +155,65 @@ static int read_stat(struct what *what, long *delay, long *turns, char **words, 
     return 0;
 }
 
+/* Prints what has changed since the sample before, and keeps the new one. Returns the exit code. */
+static int next_turn(struct lst_tool *tool, const struct what *what, struct watched *nodes)
+{
+    struct lst_counters *now = sample(tool, nodes);
+
+    if (now == NULL)
+        return 1;
+    print_group(what, nodes->name, nodes->before, now, (int)nodes->ids.count);
+    free(nodes->before);
+    nodes->before = now;
+    return 0;
+}
+
 int lst_tool_stat(struct lst_tool *tool, char **words, int count)
 {
-    struct lst_counters **before, **after;
     struct what what = {false};
+    struct watched *watched;
     long delay = 5, turns = 1, turn;
-    int groups, i, rc = read_stat(&what, &delay, &turns, words, count, &groups);
+    int names, i, rc = read_stat(&what, &delay, &turns, words, count, &names);
 
     if (rc != 0)
         return rc;
-    if (groups == 0)
-        return lst_tool_refuse("stat", "usage: stat [OPTIONS] GROUP...");
-    before = calloc((size_t)groups, sizeof(*before));
-    after = calloc((size_t)groups, sizeof(*after));
-    if (before == NULL || after == NULL) {
-        free(before);
-        free(after);
+    if (names == 0)
+        return lst_tool_refuse("stat", "usage: stat [OPTIONS] GROUP|NIDS...");
+    watched = calloc((size_t)names, sizeof(*watched));
+    if (watched == NULL)
         return lst_tool_check("stat", -ENOMEM);
+    for (i = 0; rc == 0 && i < names; i++) {
+        rc = find_nodes(tool, words[i], &watched[i]);
+        if (rc == 0 && (watched[i].before = sample(tool, &watched[i])) == NULL)
+            rc = 1;
     }
-    for (i = 0; rc == 0 && i < groups; i++)
-        rc = lst_tool_check(words[i], sample(tool, words[i], &before[i]));
     for (turn = 0; rc == 0 && turn < turns; turn++) {
         lst_tool_sleep(tool, (double)delay);
-        for (i = 0; rc == 0 && i < groups; i++) {
-            int nodes = sample(tool, words[i], &after[i]);
-
-            rc = lst_tool_check(words[i], nodes);
-            if (rc == 0 && before[i] != NULL && after[i] != NULL)
-                print_group(&what, words[i], before[i], after[i], nodes);
-            free(before[i]);
-            before[i] = after[i];
-            after[i] = NULL;
-        }
+        for (i = 0; rc == 0 && i < names; i++)
+            rc = next_turn(tool, &what, &watched[i]);
     }
-    for (i = 0; i < groups; i++)
-        free(before[i]);
-    free(before);
-    free(after);
+    for (i = 0; i < names; i++)
+        release(&watched[i]);
+    free(watched);
     return rc;
 }
 
-static int show_errors(struct lst_tool *tool, const char *group, bool only_session)
+static int show_errors(struct lst_tool *tool, const char *name, bool only_session)
 {
-    struct lst_counters *counters;
-    struct lst_tool_ids ids = {.count = 0};
-    int count = sample(tool, group, &counters), i, bad = 0;
-    int rc = lst_tool_check(group, count);
+    struct watched nodes = {.name = name};
+    uint32_t i, bad = 0;
+    int rc = find_nodes(tool, name, &nodes);
 
-    if (rc == 0)
-        rc = lst_tool_check(group, lst_tool_ids_group(tool, &ids, group, LST_ACTIVE));
-    for (i = 0; rc == 0 && i < count && i < (int)ids.count; i++) {
-        const struct lst_counters *of = &counters[i];
+    if (rc == 0 && (nodes.before = sample(tool, &nodes)) == NULL)
+        rc = 1;
+    for (i = 0; rc == 0 && i < nodes.ids.count; i++) {
+        const struct lst_counters *of = &nodes.before[i];
 
         if (of->framework.brw_errors + of->framework.ping_errors == 0 &&
             (only_session || of->rpc.errors + of->rpc.rpcs_dropped + of->rpc.rpcs_expired == 0))
             continue;
         bad++;
-        printf("%s: [Session: %u brw errors, %u ping errors]", libcfs_id2str(ids.id[i]),
+        printf("%s: [Session: %u brw errors, %u ping errors]", libcfs_id2str(nodes.ids.id[i]),
                of->framework.brw_errors, of->framework.ping_errors);
         if (!only_session)
             printf(" [RPC: %u errors, %u dropped, %u expired]", of->rpc.errors,
@@ -195,9 +221,8 @@ static int show_errors(struct lst_tool *tool, const char *group, bool only_sessi
         putchar('\n');
     }
     if (rc == 0)
-        printf("Total %d error nodes in %s\n", bad, group);
-    free(counters);
-    free(ids.id);
+        printf("Total %u error nodes in %s\n", bad, name);
+    release(&nodes);
     return rc;
 }
 
@@ -210,12 +235,12 @@ int lst_tool_show_error(struct lst_tool *tool, char **words, int count)
         if (lst_tool_flag(words, count, &i, "--session"))
             only_session = true;
         else if (words[i][0] == '-')
-            return lst_tool_refuse(words[i], "usage: show_error [--session] GROUP...");
+            return lst_tool_refuse(words[i], "usage: show_error [--session] GROUP|NIDS...");
         else
             words[groups++] = words[i++];
     }
     if (groups == 0)
-        return lst_tool_refuse("show_error", "usage: show_error [--session] GROUP...");
+        return lst_tool_refuse("show_error", "usage: show_error [--session] GROUP|NIDS...");
     for (i = 0; i < groups && rc == 0; i++)
         rc = show_errors(tool, words[i], only_session);
     return rc;

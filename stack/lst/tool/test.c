@@ -22,10 +22,12 @@ static bool read_bytes(const char *text, uint32_t *bytes)
     return true;
 }
 
-/* The words behind `brw`: read or write, size=, check=. Returns the exit code. */
+/* The words behind `brw`: read or write, size=, check=, off=. Returns the exit code. */
 static int read_brw(struct lst_test *test, char **words, int count)
 {
     static const char *const checks[] = {"none", "simple", "full"};
+    long number;
+    char *end;
     int i, j;
 
     for (i = 0; i < count; i++) {
@@ -46,9 +48,14 @@ static int read_brw(struct lst_test *test, char **words, int count)
             if (j == 3)
                 return lst_tool_refuse(words[i], "a check is none, simple or full");
             test->check = (enum lst_check)(LST_CHECK_NONE + j);
+        } else if (value != NULL && strncmp(words[i], "off", length) == 0) {
+            number = strtol(value + 1, &end, 10);
+            if (end == value + 1 || *end != '\0' || number < 0 || number > 4088 || number % 8 != 0)
+                return lst_tool_refuse(words[i], "an offset is a multiple of 8 up to 4088");
+            test->offset = (uint32_t)number;
         } else {
             return lst_tool_refuse(words[i], "usage: brw [read|write] [size=N[K|M]] "
-                                             "[check=none|simple|full]");
+                                             "[check=none|simple|full] [off=N]");
         }
     }
     return 0;

@@ -53,6 +53,7 @@ void lnet_tcp_model_default(struct lnet_tcp_model *model)
         .syn_timeout = SIM_S,
         .syn_retries = 6,
         .retries = 15,
+        .orphan_retries = 8,
         .no_route = 3 * SIM_S,
     };
 }

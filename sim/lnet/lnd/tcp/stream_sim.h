@@ -26,6 +26,7 @@ struct lnet_tcp_model {
     sim_time_t rto_min, rto_max; /* retransmission timeout */
     sim_time_t syn_timeout; /* of the first attempt; doubles */
     uint32_t syn_retries, retries;
+    uint32_t orphan_retries; /* of a connection whose owner has closed it */
     sim_time_t no_route; /* until an address that no machine has is reported: three ARP requests */
 };
 extern struct lnet_tcp_model lnet_tcp_model;

@@ -400,6 +400,16 @@ static void give_up(struct lnet_tcp_chunk *chunk)
     lnet_stream_sim_chunk_free(chunk);
 }
 
+/* How often a lost chunk is sent again. */
+static uint32_t retries(const struct lnet_stream *from, bool handshake)
+{
+    const struct lnet_tcp_model *model = &lnet_tcp_model;
+
+    if (handshake)
+        return model->syn_retries;
+    return from->state == END_CLOSED ? model->orphan_retries : model->retries;
+}
+
 void lnet_stream_sim_lost(struct lnet_tcp_chunk *chunk)
 {
     const struct lnet_tcp_model *model = &lnet_tcp_model;
@@ -416,7 +426,7 @@ void lnet_stream_sim_lost(struct lnet_tcp_chunk *chunk)
         give_up(chunk);
         return;
     }
-    if (chunk->tries > (handshake ? model->syn_retries : model->retries)) {
+    if (chunk->tries > retries(from, handshake)) {
         lnet_stream_sim_fail(from, -ETIMEDOUT);
         give_up(chunk);
         return;

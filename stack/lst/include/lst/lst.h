@@ -92,6 +92,8 @@ struct lst_test {
     enum lst_test_kind kind;
     enum lst_check check; /* of the data of brw */
     uint32_t bytes; /* of brw: 1 … 1 MiB; whole pages unless the session has feature 0 */
+    uint32_t offset; /* of brw data in the source node's first page: a multiple of 8 below a page;
+                        with `bytes` at most 1 MiB */
     uint32_t concurrency; /* RPCs in flight for each pair of nodes: 1 … 1024 */
     int32_t loop; /* RPCs of each stream; -1: until stopped */
     uint32_t distribute, span; /* d:s: d source nodes share s targets */
@@ -124,6 +126,9 @@ struct lst_counters {
  * them. The number of nodes, or an error. */
 int lst_stat(struct lst_console *console, const char *group, struct lst_counters *counters,
              uint32_t room);
+/* Of these nodes; `counters` has room for all. Their number, or the first error. */
+int lst_stat_nodes(struct lst_console *console, const struct lnet_process_id *ids, uint32_t count,
+                   struct lst_counters *counters);
 
 /* The two lines of `lst stat` for a pair of samples of a group: LNet messages, and bytes, per
  * second. */

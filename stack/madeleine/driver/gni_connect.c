@@ -259,9 +259,12 @@ int mad_gni_drain(p_mad_channel_t channel)
 int mad_gni_quiesce(p_mad_channel_t channel)
 {
     struct mgni_channel *own = mad_gni_channel(channel);
-    struct mgni_wait wait = {.adapter = own->adapter};
+    struct mgni_wait wait = {0};
     struct port_timer limit;
 
+    if (own == NULL)
+        return MAD_OK; /* this process has no connections in it */
+    wait.adapter = own->adapter;
     port_mutex_lock(&own->adapter->mutex);
     if (own->in_flight != 0) {
         port_timer_start(&limit, QUIESCE_NS);

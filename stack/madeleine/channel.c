@@ -341,6 +341,7 @@ static p_mad_channel_t open_channel(p_mad_madeleine_t madeleine, const char *nam
     full->object.adapter = adapter;
     full->check = check >= 0 ? check : session->check;
     mad_gate_init(&full->gate);
+    mad_quiesce(madeleine);
     error = (is_member(&full->object) ? open_phases : open_outside)(&full->object, session->boot,
                                                                     text, sizeof(text));
     if (error == MAD_OK) {
@@ -412,6 +413,7 @@ static int close_channel(p_mad_channel_t channel)
     p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
     int error;
 
+    mad_quiesce(channel->adapter->driver->madeleine);
     while (*place != channel)
         place = &(*place)->next;
     *place = channel->next;

@@ -9,15 +9,21 @@
 #include "session.h"
 
 const struct mad_driver_entry mad_drivers[] = {
+#ifndef MAD_SIMULATED /* these are the host's */
     {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
+#endif
+    {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+#ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},
     {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
     {"mpi", mad_MPI, mad_mpi_register, mad_mpi_usable, mad_mpi_boot},
+#endif
     {NULL},
 };
 
 /* Parameters of drivers that both ends of a connection must share. */
-static const char *const shared_parameters[] = {"MAD_TCP_EAGER"};
+static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
+                                                "MAD_GNI_BTE_MIN"};
 
 long mad_parameter(const char *name, long otherwise)
 {
@@ -154,12 +160,16 @@ static int adapter_count(const mad_adapter_set_t *set)
 /* By the network that starts the processes, if an adapter is one of its; else by PMI-2. */
 static struct mad_boot *find_boot(const mad_adapter_set_t *set)
 {
-    const struct mad_driver_entry *each;
+    const struct mad_driver_entry *standard = mad_default_driver(mad_drivers), *each;
 
     for (int i = 0; set != NULL && i < set->size; i++)
-        for (each = mad_drivers; each->name != NULL; each++)
-            if (each->id == set->description[i].driver_id && each->boot != NULL)
+        for (each = mad_drivers; each->name != NULL; each++) {
+            mad_driver_id_t id = set->description[i].driver_id;
+
+            if (each->boot != NULL &&
+                (each->id == id || (id == mad_DRIVER_DEFAULT && each == standard)))
                 return each->boot(set->description[i].adapter_selector);
+        }
     return mad_boot_pmi2();
 }
 

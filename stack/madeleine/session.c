@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "session.h"
 
@@ -82,6 +81,7 @@ static int default_adapters_init(p_mad_madeleine_t madeleine, const struct mad_d
 static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_options *options)
 {
     const mad_adapter_set_t *set = options->adapters;
+    const struct mad_driver_entry *standard = mad_default_driver(options->drivers);
     int count = set != NULL ? set->size : madeleine->nb_driver, error = MAD_OK, i;
 
     madeleine->adapter = calloc((size_t)count, sizeof(*madeleine->adapter));
@@ -89,9 +89,13 @@ static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_o
         return MAD_ENOMEM;
     if (set == NULL)
         return default_adapters_init(madeleine, options->drivers);
-    for (i = 0; i < count && error == MAD_OK; i++)
-        error = adapter_init(madeleine, set->description[i].driver_id,
-                             set->description[i].adapter_selector);
+    for (i = 0; i < count && error == MAD_OK; i++) {
+        mad_driver_id_t id = set->description[i].driver_id;
+
+        if (id == mad_DRIVER_DEFAULT && standard != NULL)
+            id = standard->id;
+        error = adapter_init(madeleine, id, set->description[i].adapter_selector);
+    }
     return error;
 }
 
@@ -149,7 +153,7 @@ static int publish(p_mad_madeleine_t madeleine, struct mad_boot *boot)
     char key[MAD_KEY_MAX], host[256] = "";
     int error, i;
 
-    gethostname(host, sizeof(host) - 1);
+    port_host_name(host, sizeof(host));
     snprintf(key, sizeof(key), "mad.h.%d", boot->rank);
     error = boot->ops->put(boot, key, host[0] != '\0' ? host : "localhost");
     for (i = 0; i < madeleine->nb_adapter && error == MAD_OK; i++) {

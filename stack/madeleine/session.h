@@ -15,6 +15,8 @@ struct mad_driver_entry {
     /* How a session with an adapter of it starts, by its selector; NULL: by PMI-2. */
     struct mad_boot *(*boot)(const char *selector);
 };
+/* The first one that can be used here, or that MAD_ADAPTERS names first; NULL: none. */
+const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry *drivers);
 extern const struct mad_driver_entry mad_drivers[];
 
 struct mad_session_options {
@@ -29,6 +31,8 @@ struct mad_session_options {
 p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
                                     const struct mad_session_options *options);
 void mad_session_end(p_mad_madeleine_t madeleine);
+/* Before a fence, in which no network makes progress: what was sent arrives without our help. */
+void mad_quiesce(p_mad_madeleine_t madeleine);
 /* A value of the environment, "MAD_TCP_EAGER": all processes must have the same ones. */
 long mad_parameter(const char *name, long otherwise);
 /* One line with all parameters that the processes must agree on. */

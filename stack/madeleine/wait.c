@@ -73,3 +73,13 @@ int mad_wait(mad_event_t *event, int64_t timeout_ns)
 
     return process->wait_ops->wait(process->wait_arg, event, timeout_ns);
 }
+
+void mad_wait_idle(struct port_timer *timer)
+{
+    struct mad_process *process = mad_process();
+
+    if (process->wait_ops == &mad_wait_sleeping)
+        port_idle(timer, true);
+    else
+        process->wait_ops->yield(process->wait_arg);
+}

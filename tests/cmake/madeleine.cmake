@@ -61,7 +61,7 @@ if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
     file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c)
     jacquard_test(mad_threads_checked
       SOURCES ${mad_tests}/threads_test.c ${mad_tests}/ranks.c ${mad_sources} ${CMAKE_SOURCE_DIR}/stack/port/posix.c
-      DEPENDS pmi_static pthread
+      DEPENDS pmi_static ugni pthread
       INCLUDES ${mad_folder} ${mad_folder}/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/stack/pmi2/include)
     target_compile_options(mad_threads_checked PRIVATE -fsanitize=thread -g)
     target_link_options(mad_threads_checked PRIVATE -fsanitize=thread)

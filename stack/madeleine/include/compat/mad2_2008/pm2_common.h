@@ -3,6 +3,6 @@
 #ifndef JACQUARD_MADELEINE_PM2_COMMON_H
 #define JACQUARD_MADELEINE_PM2_COMMON_H
 
-#include "madeleine.h"
+#include <madeleine.h>
 
 #endif

@@ -47,6 +47,7 @@ enum {
     MGNI_CREDITS = 32, /* messages in flight to a mailbox */
     MGNI_SENDS_MAX = 256, /* messages of the adapter whose completion has not been seen */
     MGNI_SENDS_DUE = 8, /* from so many of them, completions are collected while others are sent */
+    MGNI_WINDOWS = 2, /* that a receiver may ask for at a time */
     MGNI_PUTS = 8, /* transactions in flight of one sending call */
     MGNI_TRIES_MAX = 5 /* repetitions of a transaction */
 };
@@ -85,15 +86,18 @@ struct mgni_peer {
     unsigned announced; /* NEWMSG */
     uint32_t received; /* messages from the mailbox */
     uint32_t windows_received;
-    bool fin_valid, cts_valid;
-    struct mgni_fin fin;
+    unsigned fin_count;
+    struct mgni_fin fin[MGNI_WINDOWS]; /* oldest first */
 
     /* sending */
     bool armed; /* a message has begun, and nothing of it was sent */
     uint32_t sent; /* messages to the mailbox */
     uint32_t windows_sent;
     unsigned cts_count;
-    struct mgni_piece cts[MGNI_PIECES_MAX];
+    struct mgni_cts {
+        unsigned count; /* 0: the receiver cannot */
+        struct mgni_piece pieces[MGNI_PIECES_MAX];
+    } cts[MGNI_WINDOWS]; /* oldest first */
 };
 
 struct mgni_channel {

@@ -174,20 +174,22 @@ static bool stash(struct mgni_peer *peer)
 
 static bool take_cts(struct mgni_peer *peer, const void *payload, uint32_t bytes)
 {
-    if (peer->cts_valid || bytes > sizeof(peer->cts) || bytes % sizeof(struct mgni_piece) != 0)
+    struct mgni_cts *cts = &peer->cts[peer->cts_count];
+
+    if (peer->cts_count == MGNI_WINDOWS || bytes > sizeof(cts->pieces) ||
+        bytes % sizeof(struct mgni_piece) != 0)
         return false;
-    memcpy(peer->cts, payload, bytes);
-    peer->cts_count = bytes / (uint32_t)sizeof(struct mgni_piece);
-    peer->cts_valid = true;
+    memcpy(cts->pieces, payload, bytes);
+    cts->count = bytes / (uint32_t)sizeof(struct mgni_piece);
+    peer->cts_count++;
     return true;
 }
 
 static bool take_fin(struct mgni_peer *peer, const void *payload, uint32_t bytes)
 {
-    if (peer->fin_valid || bytes != sizeof(peer->fin))
+    if (peer->fin_count == MGNI_WINDOWS || bytes != sizeof(struct mgni_fin))
         return false;
-    memcpy(&peer->fin, payload, bytes);
-    peer->fin_valid = true;
+    memcpy(&peer->fin[peer->fin_count++], payload, bytes);
     return true;
 }
 

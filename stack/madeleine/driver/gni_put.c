@@ -2,13 +2,14 @@
 /*
  * Blocks that are put into the receiver's memory: it registers them and says where they are (CTS),
  * the sender puts, and says so (FIN) after the last global completion, as a message may overtake
- * data. A group of many blocks goes in windows, each with its own CTS.
+ * data. Many or long blocks go in windows, each with its own CTS: while one is on its way, both
+ * sides register the next one.
  */
 #include <string.h>
 
 #include "gni.h"
 
-#define CHUNK (UINT64_C(1) << 30) /* bytes of one transaction */
+#define WINDOW_BYTES (UINT64_C(1) << 19)
 #define REGISTER_NS (UINT64_C(10) * 1000000000) /* how long to wait for resources */
 
 /* A piece of memory of this process. */
@@ -23,20 +24,42 @@ struct window {
     struct place places[MGNI_PIECES_MAX];
 };
 
-/* The next blocks; returns the one that follows. */
-static p_mad_buffer_t fill(struct window *window, p_mad_buffer_t buffer, bool send)
-{
-    window->count = 0;
-    for (; buffer != NULL && window->count < MGNI_PIECES_MAX; buffer = buffer->next) {
-        size_t from = send ? buffer->bytes_read : buffer->bytes_written;
-        size_t to = send ? buffer->bytes_written : buffer->length;
+/* What of a list of blocks is in no window yet. */
+struct rest {
+    p_mad_buffer_t buffer; /* its own counters say how much of it is left; NULL: nothing */
+    bool send;
+};
 
+static size_t left_of(const struct rest *rest)
+{
+    const mad_buffer_t *buffer = rest->buffer;
+
+    return rest->send ? buffer->bytes_written - buffer->bytes_read
+                      : buffer->length - buffer->bytes_written;
+}
+
+static void fill(struct window *window, struct rest *rest)
+{
+    uint64_t bytes = 0;
+
+    window->count = 0;
+    while (rest->buffer != NULL && window->count < MGNI_PIECES_MAX && bytes < WINDOW_BYTES) {
+        p_mad_buffer_t buffer = rest->buffer;
+        size_t from = rest->send ? buffer->bytes_read : buffer->bytes_written;
+        size_t length = left_of(rest);
+
+        if (length > WINDOW_BYTES - bytes)
+            length = WINDOW_BYTES - bytes;
         window->places[window->count++] = (struct place){
-            .address = (uint64_t)(uintptr_t)((char *)buffer->buffer + from), .length = to - from};
-        buffer->bytes_read = send ? to : buffer->bytes_read;
-        buffer->bytes_written = to;
+            .address = (uint64_t)(uintptr_t)((char *)buffer->buffer + from), .length = length};
+        bytes += length;
+        if (rest->send)
+            buffer->bytes_read += length;
+        else
+            buffer->bytes_written += length;
+        if (left_of(rest) == 0)
+            rest->buffer = buffer->next;
     }
-    return buffer;
 }
 
 static gni_return_t enrol(struct mgni_adapter *adapter, struct place *place, uint32_t flags)
@@ -65,6 +88,7 @@ static void withdraw(struct window *window)
     for (unsigned i = 0; i < window->count; i++)
         if (window->places[i].registered)
             GNI_MemDeregister(window->peer->channel->adapter->nic, &window->places[i].handle);
+    window->count = 0;
 }
 
 static int enrol_all(struct window *window, uint32_t flags)
@@ -93,8 +117,8 @@ static int send_control(struct mgni_peer *peer, enum mgni_tag tag, const void *p
     return mad_gni_send(peer, tag, frame);
 }
 
-/* Waits until *valid, which it clears. */
-static int wait_for(struct mgni_peer *peer, bool *valid, const char *what)
+/* Waits until *count is not 0. */
+static int wait_for(struct mgni_peer *peer, const unsigned *count, const char *what)
 {
     struct mgni_wait wait = {
         .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer, .what = what};
@@ -102,16 +126,13 @@ static int wait_for(struct mgni_peer *peer, bool *valid, const char *what)
     peer->waiting++;
     for (;;) {
         mad_gni_examine(peer);
-        if (*valid || peer->lost)
+        if (*count != 0 || peer->lost)
             break;
         mad_gni_pass(&wait);
     }
     mad_gni_pass_end(&wait);
     peer->waiting--;
-    if (!*valid)
-        return mad_connection_error(peer->out);
-    *valid = false;
-    return MAD_OK;
+    return *count != 0 ? MAD_OK : mad_connection_error(peer->out);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -119,43 +140,35 @@ static int wait_for(struct mgni_peer *peer, bool *valid, const char *what)
 /* The transactions of a window. */
 struct progress {
     struct window *window;
+    const struct mgni_cts *cts;
     bool rdma;
     unsigned at; /* place */
-    uint64_t done; /* of it, bytes that have been posted */
     unsigned active;
     int error;
     struct mgni_put puts[MGNI_PUTS];
 };
 
-static void next_chunk(struct progress *progress, struct mgni_put *put)
+static void next_place(struct progress *progress, struct mgni_put *put)
 {
-    struct mgni_peer *peer = progress->window->peer;
     const struct place *place = &progress->window->places[progress->at];
-    const struct mgni_piece *piece = &peer->cts[progress->at];
-    uint64_t length = place->length - progress->done;
+    const struct mgni_piece *piece = &progress->cts->pieces[progress->at];
 
-    if (length > CHUNK)
-        length = CHUNK;
     *put = (struct mgni_put){
-        .peer = peer,
+        .peer = progress->window->peer,
         .state = MGNI_READY,
         .desc = {.type = progress->rdma ? GNI_POST_RDMA_PUT : GNI_POST_FMA_PUT,
                  .cq_mode = GNI_CQMODE_GLOBAL_EVENT,
                  .dlvr_mode = GNI_DLVMODE_PERFORMANCE,
-                 .local_addr = place->address + progress->done,
+                 .local_addr = place->address,
                  .local_mem_hndl = place->handle,
-                 .remote_addr = piece->address + progress->done,
+                 .remote_addr = piece->address,
                  .remote_mem_hndl = {.qword1 = piece->word1, .qword2 = piece->word2},
-                 .length = length},
+                 .length = place->length},
     };
-    progress->done += length;
-    if (progress->done == place->length) {
-        progress->at++;
-        progress->done = 0;
-    }
+    progress->at++;
 }
 
-static bool has_chunk(const struct progress *progress)
+static bool has_place(const struct progress *progress)
 {
     return progress->error == MAD_OK && progress->at < progress->window->count;
 }
@@ -164,8 +177,8 @@ static void step(struct progress *progress, struct mgni_put *put)
 {
     struct mgni_peer *peer = progress->window->peer;
 
-    if (put->state == MGNI_FREE && has_chunk(progress)) {
-        next_chunk(progress, put);
+    if (put->state == MGNI_FREE && has_place(progress)) {
+        next_place(progress, put);
         progress->active++;
     }
     if (put->state == MGNI_READY && progress->error != MAD_OK)
@@ -183,73 +196,117 @@ static void step(struct progress *progress, struct mgni_put *put)
     }
 }
 
+static void step_all(struct progress *progress)
+{
+    for (unsigned i = 0; i < MGNI_PUTS; i++)
+        step(progress, &progress->puts[i]);
+}
+
 /* Returns when the last byte is visible at the receiver, or none is on its way any more. */
-static int put_window(struct window *window, bool rdma)
+static int finish_puts(struct progress *progress)
 {
-    struct progress progress = {.window = window, .rdma = rdma};
-    struct mgni_wait wait = {.adapter = window->peer->channel->adapter};
-    unsigned i;
+    struct mgni_wait wait = {.adapter = progress->window->peer->channel->adapter};
 
-    do {
-        for (i = 0; i < MGNI_PUTS; i++)
-            step(&progress, &progress.puts[i]);
-        if (progress.active != 0)
-            mad_gni_pass(&wait);
-    } while (progress.active != 0 || has_chunk(&progress));
+    for (;;) {
+        step_all(progress);
+        if (progress->active == 0 && !has_place(progress))
+            break;
+        mad_gni_pass(&wait);
+    }
     mad_gni_pass_end(&wait);
-    return progress.error;
+    return progress->error;
 }
 
-static bool is_alike(const struct window *window)
+static int check_cts(const struct mgni_cts *cts, const struct window *window)
 {
-    const struct mgni_peer *peer = window->peer;
-
-    if (peer->cts_count != window->count)
-        return false;
+    if (cts->count == 0)
+        return MAD_EPEER;
+    if (cts->count != window->count)
+        return MAD_ESYMM;
     for (unsigned i = 0; i < window->count; i++)
-        if (peer->cts[i].length != window->places[i].length)
-            return false;
-    return true;
+        if (cts->pieces[i].length != window->places[i].length)
+            return MAD_ESYMM;
+    return MAD_OK;
 }
 
-/* Registers while the receiver does, and deregisters when the receiver has been told. */
-static int send_window(struct window *window, bool rdma)
+/* The sender's next window. It is registered while the receiver does the same. */
+static int prepare(struct window *window, struct rest *rest, bool rdma)
 {
-    struct mgni_peer *peer = window->peer;
-    struct mgni_fin fin = {.window = peer->windows_sent++, .pieces = window->count};
-    int error = MAD_OK, reported;
+    fill(window, rest);
+    return rdma && window->count != 0 ? enrol_all(window, GNI_MEM_READ_ONLY) : MAD_OK;
+}
 
-    if (peer->armed)
-        error = send_control(peer, MGNI_NEWMSG, NULL, 0);
-    if (error == MAD_OK && rdma)
-        error = enrol_all(window, GNI_MEM_READ_ONLY);
-    reported = peer->lost ? mad_connection_error(peer->out)
-                          : wait_for(peer, &peer->cts_valid, "the receiver of a block");
-    if (error == MAD_OK)
-        error = reported;
-    if (error == MAD_OK && !is_alike(window))
-        error = peer->cts_count == 0 ? MAD_EPEER : MAD_ESYMM;
-    if (error == MAD_OK)
-        error = put_window(window, rdma);
+static int send_fin(struct mgni_peer *peer, uint32_t pieces, int error)
+{
+    struct mgni_fin fin = {.window = peer->windows_sent++, .pieces = pieces};
+
     if (error != MAD_OK)
         fin.pieces = error == MAD_ESYMM ? MGNI_UNLIKE : MGNI_FAILED;
-    reported = peer->lost ? MAD_OK : send_control(peer, MGNI_FIN, &fin, sizeof(fin));
-    withdraw(window);
-    return error != MAD_OK ? error : reported;
+    return peer->lost ? MAD_OK : send_control(peer, MGNI_FIN, &fin, sizeof(fin));
+}
+
+/*
+ * Sends windows[0], and meanwhile deregisters the one before it and prepares the next one, both in
+ * windows[1].
+ */
+static int send_window(struct window *windows, struct rest *rest, bool rdma)
+{
+    struct mgni_peer *peer = windows[0].peer;
+    struct mgni_cts cts;
+    struct progress progress = {.window = &windows[0], .cts = &cts, .rdma = rdma};
+    int error = wait_for(peer, &peer->cts_count, "the receiver of a block"), next, reported;
+
+    if (error != MAD_OK)
+        return error;
+    cts = peer->cts[0];
+    peer->cts_count--;
+    memmove(&peer->cts[0], &peer->cts[1], peer->cts_count * sizeof(peer->cts[0]));
+    error = check_cts(&cts, &windows[0]);
+    if (error == MAD_OK)
+        step_all(&progress);
+    else
+        progress.error = error;
+    withdraw(&windows[1]);
+    next = prepare(&windows[1], rest, rdma);
+    error = finish_puts(&progress);
+    reported = send_fin(peer, windows[0].count, error);
+    if (error == MAD_OK && next != MAD_OK)
+        send_fin(peer, 0, next);
+    return error != MAD_OK ? error : next != MAD_OK ? next : reported;
+}
+
+static int send_windows(struct window *windows, struct rest *rest, bool rdma)
+{
+    struct mgni_peer *peer = windows[0].peer;
+    int error = peer->armed ? send_control(peer, MGNI_NEWMSG, NULL, 0) : MAD_OK;
+    struct window sent;
+
+    if (error == MAD_OK) {
+        error = prepare(&windows[0], rest, rdma);
+        if (error != MAD_OK)
+            send_fin(peer, 0, error);
+    }
+    while (error == MAD_OK && windows[0].count != 0) {
+        error = send_window(windows, rest, rdma);
+        sent = windows[0];
+        windows[0] = windows[1];
+        windows[1] = sent;
+    }
+    return error;
 }
 
 int mad_gni_put(p_mad_link_t link, p_mad_buffer_t first)
 {
-    struct window window = {.peer = mad_gni_peer(link->connection)};
-    struct mgni_adapter *adapter = window.peer->channel->adapter;
-    p_mad_buffer_t buffer = first;
-    int error = MAD_OK;
+    struct mgni_peer *peer = mad_gni_peer(link->connection);
+    struct window windows[2] = {{.peer = peer}, {.peer = peer}};
+    struct rest rest = {.buffer = first, .send = true};
+    struct mgni_adapter *adapter = peer->channel->adapter;
+    int error;
 
     port_mutex_lock(&adapter->mutex);
-    while (buffer != NULL && error == MAD_OK) {
-        buffer = fill(&window, buffer, true);
-        error = send_window(&window, link->id == 2);
-    }
+    error = send_windows(windows, &rest, link->id == 2);
+    withdraw(&windows[0]);
+    withdraw(&windows[1]);
     port_mutex_unlock(&adapter->mutex);
     return error;
 }
@@ -258,22 +315,28 @@ int mad_gni_put(p_mad_link_t link, p_mad_buffer_t first)
 
 static int check_fin(struct mgni_peer *peer, const struct window *window)
 {
-    if (peer->fin.pieces == MGNI_UNLIKE)
+    struct mgni_fin fin = peer->fin[0];
+
+    peer->fin_count--;
+    memmove(&peer->fin[0], &peer->fin[1], peer->fin_count * sizeof(peer->fin[0]));
+    if (fin.pieces == MGNI_UNLIKE)
         return MAD_ESYMM;
-    if (peer->fin.pieces == MGNI_FAILED)
+    if (fin.pieces == MGNI_FAILED)
         return MAD_EPEER;
-    if (peer->fin.window != peer->windows_received || peer->fin.pieces != window->count)
+    if (fin.window != peer->windows_received || fin.pieces != window->count)
         return MAD_EWIRE;
     peer->windows_received++;
     return MAD_OK;
 }
 
-static int receive_window(struct window *window)
+/* Registers the next window, and asks for it. */
+static int ask(struct window *window, struct rest *rest)
 {
     struct mgni_peer *peer = window->peer;
     struct mgni_piece pieces[MGNI_PIECES_MAX];
     int error = peer->lost ? mad_connection_error(peer->in) : MAD_OK;
 
+    fill(window, rest);
     if (error == MAD_OK)
         error = enrol_all(window, GNI_MEM_READWRITE);
     for (unsigned i = 0; i < window->count; i++)
@@ -282,27 +345,46 @@ static int receive_window(struct window *window)
                                         .word2 = window->places[i].handle.qword2,
                                         .length = window->places[i].length};
     if (error == MAD_OK)
-        error = send_control(peer, MGNI_CTS, pieces, window->count * sizeof(pieces[0]));
-    else if (!peer->lost)
+        return send_control(peer, MGNI_CTS, pieces, window->count * sizeof(pieces[0]));
+    if (!peer->lost)
         send_control(peer, MGNI_CTS, NULL, 0);
-    if (error == MAD_OK)
-        error = wait_for(peer, &peer->fin_valid, "the sender of a block");
-    withdraw(window);
-    return error == MAD_OK ? check_fin(peer, window) : error;
+    return error;
+}
+
+/* One window is on its way while the next one is asked for. */
+static int receive_windows(struct window *windows, struct rest *rest)
+{
+    struct mgni_peer *peer = windows[0].peer;
+    unsigned at = 0;
+    int error = ask(&windows[0], rest);
+
+    while (error == MAD_OK && windows[at].count != 0) {
+        struct window *next = &windows[(at + 1) % MGNI_WINDOWS];
+
+        if (rest->buffer != NULL)
+            error = ask(next, rest);
+        if (error == MAD_OK)
+            error = wait_for(peer, &peer->fin_count, "the sender of a block");
+        if (error == MAD_OK)
+            error = check_fin(peer, &windows[at]);
+        withdraw(&windows[at]);
+        at = (at + 1) % MGNI_WINDOWS;
+    }
+    return error;
 }
 
 int mad_gni_accept(p_mad_link_t link, p_mad_buffer_t first)
 {
-    struct window window = {.peer = mad_gni_peer(link->connection)};
-    struct mgni_adapter *adapter = window.peer->channel->adapter;
-    p_mad_buffer_t buffer = first;
-    int error = MAD_OK;
+    struct mgni_peer *peer = mad_gni_peer(link->connection);
+    struct window windows[MGNI_WINDOWS] = {{.peer = peer}, {.peer = peer}};
+    struct rest rest = {.buffer = first};
+    struct mgni_adapter *adapter = peer->channel->adapter;
+    int error;
 
     port_mutex_lock(&adapter->mutex);
-    while (buffer != NULL && error == MAD_OK) {
-        buffer = fill(&window, buffer, false);
-        error = receive_window(&window);
-    }
+    error = receive_windows(windows, &rest);
+    for (unsigned i = 0; i < MGNI_WINDOWS; i++)
+        withdraw(&windows[i]);
     port_mutex_unlock(&adapter->mutex);
     return error;
 }

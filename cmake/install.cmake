@@ -45,7 +45,8 @@ endif()
 # Madeleine II: programs of the year 2000 include <madeleine.h>.
 if(TARGET madeleine_shared)
   install(DIRECTORY stack/madeleine/include/ DESTINATION ${jacquard_headers}/madeleine FILES_MATCHING PATTERN *.h)
-  install(TARGETS madeleine_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  get_property(madeleine_modules GLOBAL PROPERTY madeleine_modules)
+  install(TARGETS madeleine_shared ${madeleine_modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS mad_ping mad_test RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

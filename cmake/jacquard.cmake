@@ -33,6 +33,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE MATCHES "^Rel" AND NOT 
 endif()
 function(jacquard_whole_program target)
   if(jacquard_lto AND LTO)
+    target_compile_options(${target} PRIVATE -flto=auto)
     target_link_options(${target} PRIVATE -flto=auto)
   else()
     jacquard_no_whole_program(${target})

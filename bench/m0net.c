@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * bench-m0net: m0_net over simulated LNet. 63 clients send messages to a server, which answers, and
- * reads and writes their memory: m0_ping, with its checks of all data.
+ * reads and writes their memory: m0_ping, with its checks of all data. And 4,096 idle transfer
+ * machines in one process.
  *
  * Rates are per second of processor time, and are the difference of a long and a short run, so that
  * the begin does not count. Medians of three.
@@ -43,11 +44,32 @@ static double rate(const char *flavour)
     return bench_median(rates, 3);
 }
 
+/* What an idle transfer machine takes of the process's memory, of 4,096 in one process. */
+static double idle_bytes(const char *flavour)
+{
+    const unsigned counts[2] = {1024, 4096};
+    double bytes[2];
+    unsigned i;
+
+    for (i = 0; i < 2; i++)
+        bytes[i] = simulate("name: idle\n"
+                            "fabric: {name: ethernet, topology: single-switch, nodes: 2}\n"
+                            "lnet: {nodes: [{name: all, nodes: 0, networks: tcp(ethernet)}]}\n"
+                            "jobs: [{name: one, nodes: 0, workload: m0_machines, args: {machines: "
+                            "%u, flavour: %s}}]\n"
+                            "expect: [{metric: one.machines, equals: %u}]\n",
+                            counts[i], flavour, counts[i])
+                       .bytes;
+    return (bytes[1] - bytes[0]) / (counts[1] - counts[0]);
+}
+
 static void simulated(struct bench *bench)
 {
     bench_row(bench, "messages and bulk, in the kernel", rate("kernel") / 1e3, "k/s", 150);
     bench_row(bench, "messages and bulk, from user space", rate("user") / 1e3, "k/s", 150);
     bench_row(bench, "messages and bulk, in batches", rate("batched") / 1e3, "k/s", 150);
+    bench_row(bench, "idle transfer machine, in the kernel", idle_bytes("kernel"), "B", 16384);
+    bench_row(bench, "idle transfer machine, in user space", idle_bytes("user"), "B", 16384);
 }
 
 int main(int argc, char **argv)

@@ -22,8 +22,9 @@ if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   target_compile_options(jacquard_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Optimised builds with GCC: hot code calls across files and folders, so sim-run and the benchmarks use link-time
-# optimisation (20 % faster). Tests link the same objects without it, which takes less time.
+# Optimised builds with GCC: what each message passes through (engine, networks, uGNI, LNet, provider, ranks) calls across files
+# and folders, so sim-run and the benchmarks optimise these libraries at link time (20 % faster). The others are compiled as
+# usual, and tests link all without it, because it takes long.
 # -DLTO=OFF links them without it, too: for quick cycles of work, in seconds instead of a minute.
 option(LTO "link sim-run and the benchmarks with link-time optimisation (GCC, optimised builds)" ON)
 set(jacquard_lto OFF)
@@ -59,16 +60,23 @@ function(jacquard_hot_library target) # a shared library or program that such ta
   endif()
 endfunction()
 
-# jacquard_library(NAME SOURCES a.c … DEPENDS lib … PRIVATE_DEPENDS lib …)
-# One folder is one static library. Other targets see only its include/ directory.
+# Objects that can be optimised at link time, and linked without it.
+function(jacquard_link_time target)
+  if(jacquard_lto)
+    target_compile_options(${target} PRIVATE -flto=auto -ffat-lto-objects)
+  endif()
+endfunction()
+
+# jacquard_library(NAME [LINK_TIME] SOURCES a.c … DEPENDS lib … PRIVATE_DEPENDS lib …)
+# One folder is one static library. Other targets see only its include/ directory. LINK_TIME: each message passes through it.
 function(jacquard_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "LINK_TIME" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
                              PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:jacquard_flags> ${arg_PRIVATE_DEPENDS})
-  if(jacquard_lto)
-    target_compile_options(${name} PRIVATE -flto=auto -ffat-lto-objects)
+  if(arg_LINK_TIME)
+    jacquard_link_time(${name})
   endif()
 endfunction()
 

@@ -26,32 +26,77 @@ CASES = {
     "provider-pingpong": ("bench-fabric", "pingpong", 1000, 3000),
     "provider-random": ("bench-fabric", "random", 100, 300),
 }
+
+LNET = """name: counted
+seed: 17
+fabric: {name: ethernet, topology: single-switch, nodes: 64}
+lnet: {nodes: [{name: all, nodes: 0-63, networks: tcp(ethernet)}]}
+jobs: [{name: peers, nodes: 0-63, workload: WORKLOAD}]
+"""
+# Case: scenario of sim-run, with its LENGTH; messages of all ranks for one of the length; short and long run.
+SCENARIOS = {
+    "lnet-put-4k": (LNET.replace("WORKLOAD", "lnet_put, args: {bytes: 4KiB, messages: LENGTH, gets: 0, ack: false}"), 64, 200, 600),
+    "lnet-get-4k": (LNET.replace("WORKLOAD", "lnet_put, args: {bytes: 4KiB, messages: LENGTH, gets: 100, ack: false}"), 64, 100, 300),
+    # Four messages and two bulk transfers of each of 63 clients.
+    "m0net-kernel": (LNET.replace("WORKLOAD", "m0_ping, args: {loops: LENGTH, bytes: 4KiB, buffers: 200, flavour: kernel}"), 63 * 6, 20, 60),
+    "m0net-user": (LNET.replace("WORKLOAD", "m0_ping, args: {loops: LENGTH, bytes: 4KiB, buffers: 200, flavour: user}"), 63 * 6, 20, 60),
+    "theta-put-4k": ("""name: counted
+fabric: {preset: theta12}
+jobs: [{name: t, nodes: 0-4391, workload: traffic, args: {messages: LENGTH, window: 1}}]
+""", 4392, 2, 6),
+}
 FIGURES = ("instructions", "lines_not_in_48KiB", "lines_not_in_1MiB", "events", "switches")
 CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=1048576,16,64")
 
 
-def counted(program, argument, length, *options):
-    """One run: the figures of the whole run, and its messages."""
+def cachegrind(program, *arguments):
+    """One run: what the program printed as JSON, and Cachegrind's counters."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "cachegrind.out"
         # -R: fixed addresses, because they determine which lines share a set of the caches.
         command = ["setarch", "-R", "valgrind", "--tool=cachegrind", *CACHES, f"--cachegrind-out-file={out}",
-                   jacquard.build_directory() / "bin" / program, "--once", argument, str(length), *options]
+                   jacquard.build_directory() / "bin" / program, *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            raise SystemExit(f"{program} --once {argument} {length}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+            raise SystemExit(f"{program} {' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
         text = out.read_text()
     names = re.search(r"^events: (.*)$", text, re.M).group(1).split()
     values = map(int, re.search(r"^summary: (.*)$", text, re.M).group(1).split())
-    cache = dict(zip(names, values))
-    engine = json.loads(done.stdout)
-    return engine["messages"], {
+    return json.loads(done.stdout), dict(zip(names, values))
+
+
+def figures(cache, events, switches):
+    return {
         "instructions": cache["Ir"],
         "lines_not_in_48KiB": cache["D1mr"] + cache["D1mw"],
         "lines_not_in_1MiB": cache["DLmr"] + cache["DLmw"] + cache["ILmr"],
-        "events": engine["events"],
-        "switches": engine["switches"],
+        "events": events,
+        "switches": switches,
     }
+
+
+def counted(program, argument, length, *options):
+    """One run: its messages, and the figures of the whole run."""
+    engine, cache = cachegrind(program, "--once", argument, str(length), *options)
+    return engine["messages"], figures(cache, engine["events"], engine["switches"])
+
+
+def counted_scenario(text, messages, length):
+    """One run of a scenario: its messages, and the figures of the whole run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scenario.yaml"
+        path.write_text(text.replace("LENGTH", str(length)))
+        result, cache = cachegrind("sim-run", path, "--json")
+    return messages * length, figures(cache, result["events"], result["metrics"]["engine.switches"]["value"])
+
+
+def both_runs(pool, name):
+    """The short and the long run of a case, as futures."""
+    if name in SCENARIOS:
+        text, messages, *lengths = SCENARIOS[name]
+        return [pool.submit(counted_scenario, text, messages, length) for length in lengths]
+    program, argument, *lengths = CASES[name]
+    return [pool.submit(counted, program, argument, length) for length in lengths]
 
 
 def per_message(short, long):
@@ -74,17 +119,18 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object: case, figure, value of one message")
     parser.add_argument("--checks", action="store_true", help="instructions without and with the checks of programs")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join(CASES)}")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join([*CASES, *SCENARIOS])}; with --checks: the first {len(CASES)}")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.cases if name not in CASES]
+    known = list(CASES) if arguments.checks else [*CASES, *SCENARIOS]
+    unknown = [name for name in arguments.cases if name not in known]
     if unknown:
-        parser.error(f"no such case: {unknown[0]}; there are {', '.join(CASES)}")
-    names = arguments.cases or list(CASES)
+        parser.error(f"no such case: {unknown[0]}; there are {', '.join(known)}")
+    names = arguments.cases or known
     with ThreadPoolExecutor(max_workers=2) as pool:
         if arguments.checks:
             print_checks(pool, names)
             return 0
-        runs = {name: [pool.submit(counted, *CASES[name][:2], length) for length in CASES[name][2:]] for name in names}
+        runs = {name: both_runs(pool, name) for name in names}
         found = {name: per_message(*(run.result() for run in runs[name])) for name in names}
     if arguments.json:
         print(json.dumps(found, indent=2))

@@ -54,9 +54,9 @@ ARROWS = {
     "stack/port": ["sim/cray"],  # the header of kdreg
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
-    "stack/madeleine": ["stack/port", "stack/pmi2"],
+    "stack/madeleine": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
-    "workloads": ["sim/aries", "sim/lnet", "stack/lst", "stack/pmi2", "stack/gni_prov", "sim/cray"],
+    "workloads": ["sim/aries", "sim/lnet", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }
 # Headers of the emulated systems, which code for real hardware includes, too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h"}

@@ -122,3 +122,16 @@ p_mad_adapter_set_t mad_adapter_set_parse(const char *list, const struct mad_dri
     }
     return set;
 }
+
+const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry *drivers)
+{
+    const char *list = port_getenv("MAD_ADAPTERS");
+    size_t length = list != NULL ? strcspn(list, ",:") : 0;
+
+    for (; drivers->name != NULL; drivers++)
+        if (length != 0
+                ? strlen(drivers->name) == length && memcmp(drivers->name, list, length) == 0
+                : drivers->usable == NULL || drivers->usable())
+            return drivers;
+    return NULL;
+}

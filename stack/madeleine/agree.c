@@ -9,22 +9,23 @@
 
 #include "session.h"
 
-int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, const char *value,
-              char *text, size_t size)
+int mad_agree_with(struct mad_boot *boot, int leader, const char *prefix, const char *clash,
+                   const char *value, char *text, size_t size)
 {
     char key[MAD_KEY_MAX], found[MAD_VALUE_MAX + 1], report[MAD_VALUE_MAX];
-    int error;
+    int error = MAD_OK;
 
     snprintf(key, sizeof(key), "%s.%d", prefix, boot->rank);
-    error = boot->ops->put(boot, key, value);
+    if (value != NULL)
+        error = boot->ops->put(boot, key, value);
     if (error == MAD_OK)
         error = boot->ops->fence(boot);
-    snprintf(key, sizeof(key), "%s.0", prefix);
-    if (error == MAD_OK)
-        error = boot->ops->get(boot, 0, key, found, sizeof(found));
-    if (error == MAD_OK && strcmp(found, value) != 0) {
-        snprintf(report, sizeof(report), "rank:%d:has:%.200s:rank:0:has:%.200s", boot->rank, value,
-                 found);
+    snprintf(key, sizeof(key), "%s.%d", prefix, leader);
+    if (error == MAD_OK && value != NULL)
+        error = boot->ops->get(boot, leader, key, found, sizeof(found));
+    if (error == MAD_OK && value != NULL && strcmp(found, value) != 0) {
+        snprintf(report, sizeof(report), "rank:%d:has:%.200s:rank:%d:has:%.200s", boot->rank, value,
+                 leader, found);
         error = boot->ops->put(boot, clash, report);
     }
     if (error == MAD_OK)
@@ -42,4 +43,10 @@ int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, cons
             *each = ' ';
     snprintf(text, size, "%s", found);
     return MAD_ECONFIG;
+}
+
+int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, const char *value,
+              char *text, size_t size)
+{
+    return mad_agree_with(boot, 0, prefix, clash, value, text, size);
 }

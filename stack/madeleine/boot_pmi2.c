@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The start of a session by PMI-2. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "boot.h"
+#include "internal.h"
 #include "madeleine/error.h"
 #include "pmi2.h"
 
@@ -32,13 +34,33 @@ static int get(struct mad_boot *boot, int rank, const char *key, char *value, si
     return length < 0 ? MAD_EBOOT : result(code);
 }
 
-static void close_boot(struct mad_boot *boot)
+/*
+ * PMI-2 starts once in a process, but sessions may follow each other: the connection stays until
+ * the process exits. In a simulation no exit handlers run, so it ends with the session there.
+ */
+#ifdef MAD_SIMULATED
+enum { KEEPS_CONNECTION = 0 };
+#else
+enum { KEEPS_CONNECTION = 1 };
+#endif
+
+static void finalize(void)
 {
+    struct mad_process *process = mad_process();
+
     PMI2_Finalize();
-    free(boot);
+    free(process->pmi2);
+    process->pmi2 = NULL;
 }
 
-struct mad_boot *mad_boot_pmi2(void)
+static void close_boot(struct mad_boot *boot)
+{
+    assert(boot == mad_process()->pmi2);
+    if (!KEEPS_CONNECTION)
+        finalize();
+}
+
+static struct mad_boot *connect_pmi2(void)
 {
     static const struct mad_boot_ops ops = {put, fence, get, close_boot};
     struct mad_boot *boot = calloc(1, sizeof(*boot));
@@ -52,8 +74,21 @@ struct mad_boot *mad_boot_pmi2(void)
         return NULL;
     }
     if (PMI2_Job_GetId(boot->job, sizeof(boot->job)) != PMI2_SUCCESS) {
-        close_boot(boot);
+        PMI2_Finalize();
+        free(boot);
         return NULL;
     }
     return boot;
+}
+
+struct mad_boot *mad_boot_pmi2(void)
+{
+    struct mad_process *process = mad_process();
+
+    if (process->pmi2 == NULL) {
+        process->pmi2 = connect_pmi2();
+        if (process->pmi2 != NULL && KEEPS_CONNECTION)
+            atexit(finalize);
+    }
+    return process->pmi2;
 }

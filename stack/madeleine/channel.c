@@ -20,9 +20,21 @@ static const mad_driver_interface_t *interface_of(p_mad_channel_t channel)
     return channel->adapter->driver->interface;
 }
 
+tbx_bool_t mad_channel_has(p_mad_channel_t channel, ntbx_host_id_t rank)
+{
+    const bool *member = mad_channel_full(channel)->member;
+
+    return member == NULL || member[rank] ? tbx_true : tbx_false;
+}
+
 static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
 {
     return &channel->adapter->driver->madeleine->configuration;
+}
+
+static bool is_member(p_mad_channel_t channel)
+{
+    return mad_channel_has(channel, configuration_of(channel)->local_host_id);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
@@ -142,10 +154,21 @@ static int connect_bidirectional(p_mad_channel_t channel)
     int error = MAD_OK, rank;
 
     for (rank = 0; rank < own && error == MAD_OK; rank++)
-        error = interface->accept(channel);
+        if (mad_channel_has(channel, rank))
+            error = interface->accept(channel);
     for (rank = own + 1; rank < size && error == MAD_OK; rank++)
-        error = interface->connect(channel->output_connection[rank]);
+        if (mad_channel_has(channel, rank))
+            error = interface->connect(channel->output_connection[rank]);
     return error;
+}
+
+static int members(p_mad_channel_t channel)
+{
+    int count = 0;
+
+    for (int rank = 0; rank < configuration_of(channel)->size; rank++)
+        count += mad_channel_has(channel, rank);
+    return count;
 }
 
 static int connect_unidirectional(p_mad_channel_t channel)
@@ -155,11 +178,11 @@ static int connect_unidirectional(p_mad_channel_t channel)
     int error = MAD_OK, rank, i;
 
     for (rank = 0; rank < size && error == MAD_OK; rank++) {
-        if (rank != own)
-            error = interface->connect(channel->output_connection[rank]);
-        else
-            for (i = 0; i < size - 1 && error == MAD_OK; i++)
+        if (rank == own)
+            for (i = 1; i < members(channel) && error == MAD_OK; i++)
                 error = interface->accept(channel);
+        else if (mad_channel_has(channel, rank))
+            error = interface->connect(channel->output_connection[rank]);
     }
     return error;
 }
@@ -185,13 +208,13 @@ static void disconnect_all(p_mad_channel_t channel)
         return;
     if (channel->adapter->driver->connection_type == mad_bidirectional_connection) {
         for (rank = 0; rank < size; rank++)
-            if (rank != own)
+            if (rank != own && mad_channel_has(channel, rank))
                 interface->disconnect(rank < own ? channel->input_connection[rank]
                                                  : channel->output_connection[rank]);
         return;
     }
     for (rank = 0; rank < size; rank++)
-        if (rank != own) {
+        if (rank != own && mad_channel_has(channel, rank)) {
             interface->disconnect(channel->output_connection[rank]);
             interface->disconnect(channel->input_connection[rank]);
         }
@@ -204,13 +227,14 @@ static void channel_free(p_mad_channel_t channel)
 
     for (int rank = 0; rank < size && channel->output_connection != NULL; rank++)
         pair_fini(channel, rank);
-    if (interface->channel_exit != NULL)
+    if (interface->channel_exit != NULL && is_member(channel))
         interface->channel_exit(channel);
     else
         free(channel->specific);
     mad_gate_fini(&mad_channel_full(channel)->gate);
     free(channel->input_connection);
     free(channel->output_connection);
+    free(mad_channel_full(channel)->member);
     free(channel->name);
     free(channel);
 }
@@ -234,13 +258,28 @@ static int connections_init(p_mad_channel_t channel)
 /* All processes open the same channel, else none of them connects. */
 static int agree(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
 {
-    char value[128], prefix[MAD_KEY_MAX], clash[MAD_KEY_MAX];
+    const char *place = channel->adapter->place;
+    char value[256], prefix[MAD_KEY_MAX], clash[MAD_KEY_MAX];
+    int leader = 0;
+
+    while (!mad_channel_has(channel, leader))
+        leader++;
 
     snprintf(prefix, sizeof(prefix), "mad.o.%s", channel->name);
-    snprintf(clash, sizeof(clash), "mad.x.%s.0.0", channel->name);
-    snprintf(value, sizeof(value), "%ld,%d,%s,%d", channel->id, channel->adapter->id,
-             channel->adapter->driver->name, mad_channel_full(channel)->check);
-    return mad_agree(boot, prefix, clash, value, text, size);
+    snprintf(clash, sizeof(clash), "mad.x.ch%ld.0.0", channel->id); /* also if the names differ */
+    snprintf(value, sizeof(value), "%ld,%d,%s,%d%s%s", channel->id, channel->adapter->id,
+             channel->adapter->driver->name, mad_channel_full(channel)->check,
+             place != NULL ? "," : "", place != NULL ? place : "");
+    return mad_agree_with(boot, leader, prefix, clash, is_member(channel) ? value : NULL, text,
+                          size);
+}
+
+/* A process that is not in the channel takes part in the fences. */
+static int open_outside(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
+{
+    int error = agree(channel, boot, text, size);
+
+    return error == MAD_OK ? boot->ops->fence(boot) : error;
 }
 
 static int open_phases(p_mad_channel_t channel, struct mad_boot *boot, char *text, size_t size)
@@ -278,24 +317,33 @@ static void list_append(p_mad_madeleine_t madeleine, p_mad_channel_t channel)
     *place = channel;
 }
 
+/* `member`: by rank, copied; NULL: all. `check`: -1: the level of the session. */
 static p_mad_channel_t open_channel(p_mad_madeleine_t madeleine, const char *name,
-                                    p_mad_adapter_t adapter)
+                                    p_mad_adapter_t adapter, const bool *member, int check)
 {
     struct mad_session *session = (struct mad_session *)madeleine;
     struct mad_channel_full *full = calloc(1, sizeof(*full));
+    size_t size = (size_t)madeleine->configuration.size;
     char text[MAD_TEXT_MAX] = "";
     int error;
 
-    if (full == NULL || (full->object.name = strdup(name)) == NULL) {
+    if (full != NULL && member != NULL && (full->member = malloc(size)) != NULL)
+        memcpy(full->member, member, size);
+    if (full == NULL || (member != NULL && full->member == NULL) ||
+        (full->object.name = strdup(name)) == NULL) {
+        if (full != NULL)
+            free(full->member);
         free(full);
         MAD_REPORT(MAD_ENOMEM, mad_error_text(MAD_ENOMEM), NULL, -1);
         return NULL;
     }
     full->object.id = madeleine->nb_channel++;
     full->object.adapter = adapter;
-    full->check = session->check;
+    full->check = check >= 0 ? check : session->check;
     mad_gate_init(&full->gate);
-    error = open_phases(&full->object, session->boot, text, sizeof(text));
+    mad_quiesce(madeleine);
+    error = (is_member(&full->object) ? open_phases : open_outside)(&full->object, session->boot,
+                                                                    text, sizeof(text));
     if (error == MAD_OK) {
         list_append(madeleine, &full->object);
         return &full->object;
@@ -319,15 +367,21 @@ static bool name_is_valid(const char *name)
     return true;
 }
 
-p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
-                                       mad_adapter_id_t adapter)
+p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *name,
+                                     mad_adapter_id_t adapter, const bool *member, int check)
 {
     if (madeleine == NULL || adapter < 0 || adapter >= madeleine->nb_adapter ||
         !name_is_valid(name)) {
         MAD_REPORT(MAD_EINVAL, "mad_open_channel: invalid argument", NULL, -1);
         return NULL;
     }
-    return open_channel(madeleine, name, &madeleine->adapter[adapter]);
+    return open_channel(madeleine, name, &madeleine->adapter[adapter], member, check);
+}
+
+p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
+                                       mad_adapter_id_t adapter)
+{
+    return mad_open_for_members(madeleine, name, adapter, NULL, -1);
 }
 
 p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t adapter)
@@ -340,6 +394,8 @@ p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t a
 
 static bool has_open_message(p_mad_channel_t channel)
 {
+    if (!is_member(channel))
+        return false;
     for (int rank = 0; rank < configuration_of(channel)->size; rank++)
         if (channel->output_connection[rank]->lock)
             return true;
@@ -357,14 +413,16 @@ static int close_channel(p_mad_channel_t channel)
     p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
     int error;
 
+    mad_quiesce(channel->adapter->driver->madeleine);
     while (*place != channel)
         place = &(*place)->next;
     *place = channel->next;
     error = boot->ops->fence(boot);
-    if (error == MAD_OK)
+    if (error == MAD_OK && is_member(channel))
         error = optional(interface->before_close_channel, channel);
-    disconnect_all(channel);
-    if (error == MAD_OK)
+    if (is_member(channel))
+        disconnect_all(channel);
+    if (error == MAD_OK && is_member(channel))
         error = optional(interface->after_close_channel, channel);
     if (error != MAD_OK)
         MAD_REPORT(error, mad_error_text(error), channel, -1);

@@ -115,6 +115,11 @@ void mad_channel_fail(p_mad_channel_t channel, int code, const char *text)
     mad_channel_full(channel)->note = text;
 }
 
+int mad_channel_error(p_mad_channel_t channel)
+{
+    return mad_channel_full(channel)->error;
+}
+
 void mad_connection_fail(p_mad_connection_t connection, int code, const char *file, int line)
 {
     struct mad_connection_full *full = mad_full(connection);

@@ -8,6 +8,7 @@
 #include "madeleine/api.h"
 #include "madeleine/driver.h"
 #include "madeleine/error.h"
+#include "madeleine/extended.h"
 #include "port/port.h"
 
 enum { MAD_NAME_MAX = 24, MAD_TEXT_MAX = 320 };
@@ -19,7 +20,10 @@ struct mad_process {
     const struct mad_wait_ops *wait_ops;
     void *wait_arg;
     bool threads;
+    struct mad_boot *pmi2; /* the connection to the process manager, or NULL */
     p_mad_madeleine_t session; /* what mad_get_madeleine returns */
+    struct mad_plan *plan; /* of the session's configuration file, or NULL */
+    char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */
 };
 struct mad_process *mad_process(void);
 
@@ -48,6 +52,7 @@ struct mad_channel_full {
     int error; /* of receive_message */
     const char *note;
     struct mad_gate gate; /* of reception_lock */
+    bool *member; /* by rank; NULL: all of them */
 };
 
 /* Areas of CHEAPER blocks that are being received, at check levels from 1. */
@@ -75,6 +80,7 @@ struct mad_connection_full {
     p_mad_buffer_pair_t free_pairs;
     p_mad_buffer_group_t free_groups;
     struct mad_slab *slabs;
+    p_tbx_slist_t slices; /* optional ones of CHEAPER blocks of the open message */
 };
 
 static inline struct mad_connection_full *mad_full(p_mad_connection_t connection)
@@ -91,6 +97,12 @@ static inline const mad_driver_interface_t *mad_interface(p_mad_connection_t con
 {
     return connection->channel->adapter->driver->interface;
 }
+
+/*
+ * Whether the program polls without sleeping: then it is cheaper to try a system call again than to
+ * wait until it succeeds. One pass of such a loop; it yields after some.
+ */
+bool mad_wait_spins(unsigned *passes);
 
 /* ---- failures (failure.c) -------------------------------------------------------------------- */
 

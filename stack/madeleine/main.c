@@ -4,22 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
+#include "driver/mpi.h"
 #include "session.h"
 
 const struct mad_driver_entry mad_drivers[] = {
-    {"tcp", mad_TCP, mad_tcp_register},
+#ifndef MAD_SIMULATED /* these are the host's */
+    {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
+#endif
+    {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+#ifndef MAD_SIMULATED
+    {"shm", mad_SHM, mad_shm_register, NULL, NULL},
+    {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
+    {"mpi", mad_MPI, mad_mpi_register, mad_mpi_usable, mad_mpi_boot},
+#endif
     {NULL},
 };
 
 /* Parameters of drivers that both ends of a connection must share. */
-static const char *const shared_parameters[] = {"MAD_TCP_EAGER"};
+static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
+                                                "MAD_GNI_BTE_MIN"};
 
 long mad_parameter(const char *name, long otherwise)
 {
+    char **each = mad_process()->parameters;
     const char *text = port_getenv(name);
+    size_t length = strlen(name);
     char *end;
     long value;
 
+    for (; each != NULL && *each != NULL; each++)
+        if (strncmp(*each, name, length) == 0 && (*each)[length] == '=')
+            text = *each + length + 1;
     if (text == NULL || *text == '\0')
         return otherwise;
     value = strtol(text, &end, 10);
@@ -45,21 +61,66 @@ p_mad_madeleine_t mad_get_madeleine(void)
     return mad_process()->session;
 }
 
-/* The hosts that a configuration file names. False: reported. */
-static bool read_configuration(const char *file, const struct mad_command_line *line,
-                               struct mad_session_options *options, char ***hosts)
+/* What a configuration file gives. */
+struct configuration {
+    struct mad_plan *plan; /* of a file in the configuration language, or NULL */
+    char **hosts; /* of a file of 2000, or NULL */
+    p_mad_adapter_set_t adapters; /* of the plan or the environment, or NULL */
+};
+
+static bool read_plan(const char *path, struct mad_session_options *options,
+                      struct configuration *configuration)
 {
+    char error[MAD_CONFIG_ERROR_MAX];
+
+    configuration->plan = mad_plan_make(path, mad_plan_file, error);
+    if (configuration->plan == NULL) {
+        MAD_REPORT(MAD_ECONFIG, error, NULL, -1);
+        return false;
+    }
+    if (configuration->plan->channel_count != 0)
+        options->host_names = configuration->plan->hosts;
+    options->host_count = configuration->plan->size;
+    mad_process()->parameters = configuration->plan->parameters;
+    configuration->adapters = mad_plan_adapters(configuration->plan, mad_drivers);
+    options->adapters = configuration->adapters;
+    return configuration->adapters != NULL;
+}
+
+/* The hosts, adapters and channels that a file names. False: reported. */
+static bool read_configuration(const char *file, const struct mad_command_line *line,
+                               struct mad_session_options *options,
+                               struct configuration *configuration)
+{
+    const char *variable = port_getenv("MAD_CONF");
     char path[4096];
 
-    if (file == NULL && line->directory == NULL)
+    if (file == NULL && line->directory == NULL && variable == NULL)
         return true;
-    if (file == NULL)
-        snprintf(path, sizeof(path), "%s/.mad2_conf", line->directory);
+    if (file != NULL || line->directory == NULL)
+        snprintf(path, sizeof(path), "%s", file != NULL ? file : variable);
     else
-        snprintf(path, sizeof(path), "%s", file);
-    *hosts = mad_hosts_read(path, &options->host_count);
-    options->host_names = *hosts;
-    return *hosts != NULL;
+        snprintf(path, sizeof(path), "%s/.mad2_conf", line->directory);
+    if (mad_plan_is_meant(path))
+        return read_plan(path, options, configuration);
+    configuration->hosts = mad_hosts_read(path, &options->host_count);
+    options->host_names = configuration->hosts;
+    return configuration->hosts != NULL;
+}
+
+/* The plan has the parameters of the session's drivers, so it stays with the session. */
+static void configuration_free(struct configuration *configuration, int host_count)
+{
+    struct mad_process *process = mad_process();
+
+    mad_hosts_free(configuration->hosts, host_count);
+    mad_adapter_set_free(configuration->adapters);
+    process->plan = configuration->plan;
+    if (process->session != NULL)
+        return;
+    process->plan = NULL;
+    process->parameters = NULL;
+    mad_plan_free(configuration->plan);
 }
 
 /* Whether the options of the command line fit to the session. */
@@ -87,19 +148,35 @@ static int check_level(void)
 
 static int adapter_count(const mad_adapter_set_t *set)
 {
-    int drivers = 0;
+    int usable = 0;
 
     if (set != NULL)
         return set->size;
-    while (mad_drivers[drivers].name != NULL)
-        drivers++;
-    return drivers;
+    for (const struct mad_driver_entry *each = mad_drivers; each->name != NULL; each++)
+        usable += each->usable == NULL || each->usable();
+    return usable;
+}
+
+/* By the network that starts the processes, if an adapter is one of its; else by PMI-2. */
+static struct mad_boot *find_boot(const mad_adapter_set_t *set)
+{
+    const struct mad_driver_entry *standard = mad_default_driver(mad_drivers), *each;
+
+    for (int i = 0; set != NULL && i < set->size; i++)
+        for (each = mad_drivers; each->name != NULL; each++) {
+            mad_driver_id_t id = set->description[i].driver_id;
+
+            if (each->boot != NULL &&
+                (each->id == id || (id == mad_DRIVER_DEFAULT && each == standard)))
+                return each->boot(set->description[i].adapter_selector);
+        }
+    return mad_boot_pmi2();
 }
 
 static p_mad_madeleine_t start(const struct mad_command_line *line,
                                const struct mad_session_options *options)
 {
-    struct mad_boot *boot = mad_boot_pmi2();
+    struct mad_boot *boot = find_boot(options->adapters);
     const char *wrong;
 
     if (boot == NULL) {
@@ -115,6 +192,19 @@ static p_mad_madeleine_t start(const struct mad_command_line *line,
     return mad_session_start(boot, options);
 }
 
+/* Also opens the channels of a configuration. NULL: reported. */
+static p_mad_madeleine_t start_with(const struct mad_command_line *line,
+                                    const struct mad_session_options *options,
+                                    const struct mad_plan *plan)
+{
+    p_mad_madeleine_t madeleine = start(line, options);
+
+    if (madeleine == NULL || plan == NULL || mad_plan_open(madeleine, plan))
+        return madeleine;
+    mad_session_end(madeleine);
+    return NULL;
+}
+
 p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
                            p_mad_adapter_set_t adapter_set)
 {
@@ -122,9 +212,8 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
     struct mad_session_options options = {
         .drivers = mad_drivers, .adapters = adapter_set, .check = check_level()};
     const char *list = port_getenv("MAD_ADAPTERS");
-    p_mad_adapter_set_t parsed = NULL;
+    struct configuration configuration = {.plan = NULL};
     struct mad_command_line line;
-    char **hosts = NULL;
     const char *wrong = mad_command_line(argc, argv, &line);
 
     if (process->session != NULL || wrong != NULL) {
@@ -132,16 +221,15 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
                    wrong != NULL ? wrong : "mad_init: the process has a session", NULL, -1);
         return NULL;
     }
-    if (adapter_set == NULL && list != NULL) {
-        parsed = mad_adapter_set_parse(list, mad_drivers);
-        if (parsed == NULL)
-            return NULL;
-        options.adapters = parsed;
+    if (read_configuration(configuration_file, &line, &options, &configuration)) {
+        if (options.adapters == NULL && list != NULL) {
+            configuration.adapters = mad_adapter_set_parse(list, mad_drivers);
+            options.adapters = configuration.adapters;
+        }
+        if (options.adapters != NULL || list == NULL)
+            process->session = start_with(&line, &options, configuration.plan);
     }
-    if (read_configuration(configuration_file, &line, &options, &hosts))
-        process->session = start(&line, &options);
-    mad_hosts_free(hosts, options.host_count);
-    mad_adapter_set_free(parsed);
+    configuration_free(&configuration, configuration.plan == NULL ? options.host_count : 0);
     return process->session;
 }
 
@@ -155,4 +243,7 @@ void mad_exit(p_mad_madeleine_t madeleine)
     }
     process->session = NULL;
     mad_session_end(madeleine);
+    mad_plan_free(process->plan);
+    process->plan = NULL;
+    process->parameters = NULL;
 }

@@ -75,6 +75,7 @@ p_mad_connection_t mad_begin_packing(p_mad_channel_t channel, ntbx_host_id_t rem
     }
     configuration = &driver->madeleine->configuration;
     if (remote_host_id < 0 || remote_host_id >= configuration->size ||
+        channel->output_connection == NULL || !mad_channel_has(channel, remote_host_id) ||
         (remote_host_id == configuration->local_host_id && !driver->loopback)) {
         MAD_REPORT(MAD_EINVAL, "mad_begin_packing: invalid rank", channel, remote_host_id);
         return NULL;
@@ -155,8 +156,8 @@ p_mad_connection_t mad_begin_unpacking(p_mad_channel_t channel)
     const char *note;
     int error;
 
-    if (channel == NULL) {
-        MAD_REPORT(MAD_EINVAL, "no channel", NULL, -1);
+    if (channel == NULL || channel->input_connection == NULL) {
+        MAD_REPORT(MAD_EINVAL, "no channel of this process", channel, -1);
         return NULL;
     }
     if (!mad_gate_enter(&full->gate, &channel->reception_lock, true)) {
@@ -180,12 +181,13 @@ p_mad_connection_t mad_message_ready(p_mad_channel_t channel)
     struct mad_channel_full *full = mad_channel_full(channel);
     p_mad_connection_t connection;
 
-    if (channel == NULL) {
-        MAD_REPORT(MAD_EINVAL, "no channel", NULL, -1);
+    if (channel == NULL || channel->input_connection == NULL) {
+        MAD_REPORT(MAD_EINVAL, "no channel of this process", channel, -1);
         return NULL;
     }
     if (!mad_gate_enter(&full->gate, &channel->reception_lock, false))
         return NULL;
+    full->error = MAD_OK;
     connection = channel->adapter->driver->interface->poll_message(channel);
     if (connection != NULL)
         return open_incoming(connection);
@@ -223,6 +225,10 @@ void mad_end_unpacking(p_mad_connection_t connection)
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_receive_drop(connection);
+    if (full->slices != NULL) {
+        mad_free_parameter_slist(full->slices);
+        full->slices = NULL;
+    }
     full->message++;
     connection->lock = tbx_false;
     mad_gate_leave(&mad_channel_full(channel)->gate, &channel->reception_lock);

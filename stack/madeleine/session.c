@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "session.h"
 
@@ -26,11 +25,13 @@ static int drivers_init(p_mad_madeleine_t madeleine, const struct mad_driver_ent
     if (madeleine->driver == NULL)
         return MAD_ENOMEM;
     for (i = 0; i < count && error == MAD_OK; i++) {
-        p_mad_driver_t driver = &madeleine->driver[i];
+        p_mad_driver_t driver = &madeleine->driver[madeleine->nb_driver];
 
         driver->madeleine = madeleine;
         driver->id = table[i].id;
         table[i].register_driver(driver);
+        if (driver->interface == NULL)
+            continue;
         assert(driver->interface->abi_version == MAD_DRIVER_ABI);
         driver->name = strdup(table[i].name);
         madeleine->nb_driver++;
@@ -67,17 +68,34 @@ static int adapter_init(p_mad_madeleine_t madeleine, mad_driver_id_t id, const c
     return driver->interface->adapter_init(adapter);
 }
 
-static int adapters_init(p_mad_madeleine_t madeleine, const mad_adapter_set_t *set)
+static int default_adapters_init(p_mad_madeleine_t madeleine, const struct mad_driver_entry *table)
 {
+    int error = MAD_OK;
+
+    for (; table->name != NULL && error == MAD_OK; table++)
+        if (table->usable == NULL || table->usable())
+            error = adapter_init(madeleine, table->id, NULL);
+    return error;
+}
+
+static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_options *options)
+{
+    const mad_adapter_set_t *set = options->adapters;
+    const struct mad_driver_entry *standard = mad_default_driver(options->drivers);
     int count = set != NULL ? set->size : madeleine->nb_driver, error = MAD_OK, i;
 
     madeleine->adapter = calloc((size_t)count, sizeof(*madeleine->adapter));
     if (madeleine->adapter == NULL)
         return MAD_ENOMEM;
-    for (i = 0; i < count && error == MAD_OK; i++)
-        error = set != NULL ? adapter_init(madeleine, set->description[i].driver_id,
-                                           set->description[i].adapter_selector)
-                            : adapter_init(madeleine, madeleine->driver[i].id, NULL);
+    if (set == NULL)
+        return default_adapters_init(madeleine, options->drivers);
+    for (i = 0; i < count && error == MAD_OK; i++) {
+        mad_driver_id_t id = set->description[i].driver_id;
+
+        if (id == mad_DRIVER_DEFAULT && standard != NULL)
+            id = standard->id;
+        error = adapter_init(madeleine, id, set->description[i].adapter_selector);
+    }
     return error;
 }
 
@@ -92,6 +110,7 @@ static void adapter_fini(p_mad_adapter_t adapter)
     free(adapter->name);
     free(adapter->selector);
     free(adapter->parameter);
+    free(adapter->place);
     free(adapter->master_parameter);
 }
 
@@ -114,6 +133,7 @@ static int configuration_init(p_mad_madeleine_t madeleine, const struct mad_boot
 {
     mad_configuration_t *configuration = &madeleine->configuration;
 
+    madeleine->configuration_pointer = configuration;
     configuration->size = boot->size;
     configuration->local_host_id = boot->rank;
     configuration->host_name = calloc((size_t)boot->size, sizeof(char *));
@@ -133,7 +153,7 @@ static int publish(p_mad_madeleine_t madeleine, struct mad_boot *boot)
     char key[MAD_KEY_MAX], host[256] = "";
     int error, i;
 
-    gethostname(host, sizeof(host) - 1);
+    port_host_name(host, sizeof(host));
     snprintf(key, sizeof(key), "mad.h.%d", boot->rank);
     error = boot->ops->put(boot, key, host[0] != '\0' ? host : "localhost");
     for (i = 0; i < madeleine->nb_adapter && error == MAD_OK; i++) {
@@ -263,7 +283,7 @@ p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
     if (error == MAD_OK)
         error = drivers_init(&session->object, options->drivers);
     if (error == MAD_OK)
-        error = adapters_init(&session->object, options->adapters);
+        error = adapters_init(&session->object, options);
     if (error == MAD_OK)
         error = publish(&session->object, boot);
     if (error == MAD_OK)

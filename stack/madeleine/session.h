@@ -10,8 +10,13 @@
 struct mad_driver_entry {
     const char *name;
     mad_driver_id_t id;
-    void (*register_driver)(p_mad_driver_t driver);
+    void (*register_driver)(p_mad_driver_t driver); /* an interface of NULL: it is not there */
+    int (*usable)(void); /* whether this process can have an adapter of it; NULL: always */
+    /* How a session with an adapter of it starts, by its selector; NULL: by PMI-2. */
+    struct mad_boot *(*boot)(const char *selector);
 };
+/* The first one that can be used here, or that MAD_ADAPTERS names first; NULL: none. */
+const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry *drivers);
 extern const struct mad_driver_entry mad_drivers[];
 
 struct mad_session_options {
@@ -26,6 +31,8 @@ struct mad_session_options {
 p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
                                     const struct mad_session_options *options);
 void mad_session_end(p_mad_madeleine_t madeleine);
+/* Before a fence, in which no network makes progress: what was sent arrives without our help. */
+void mad_quiesce(p_mad_madeleine_t madeleine);
 /* A value of the environment, "MAD_TCP_EAGER": all processes must have the same ones. */
 long mad_parameter(const char *name, long otherwise);
 /* One line with all parameters that the processes must agree on. */
@@ -38,9 +45,26 @@ void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t siz
  */
 int mad_agree(struct mad_boot *boot, const char *prefix, const char *clash, const char *value,
               char *text, size_t size);
+/* The same with the value of another rank than 0. A value of NULL takes part without one. */
+int mad_agree_with(struct mad_boot *boot, int leader, const char *prefix, const char *clash,
+                   const char *value, char *text, size_t size);
 
 /* The adapters of a list such as "tcp,tcp:10.0.0.1"; NULL: not valid, which is reported. */
 p_mad_adapter_set_t mad_adapter_set_parse(const char *list, const struct mad_driver_entry *drivers);
+
+/* ---- configurations in the language of Madeleine III (config_start.c) ---- */
+struct mad_plan;
+/* Whether a file is in that language, and not in that of 2000. */
+bool mad_plan_is_meant(const char *file);
+/* NULL: a driver does not exist, which is reported. */
+p_mad_adapter_set_t mad_plan_adapters(const struct mad_plan *plan,
+                                      const struct mad_driver_entry *drivers);
+/* Opens its channels; false: one failed, which is reported. */
+bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan);
+/* mad_open_named_channel for some of the ranks; the others take part in opening and closing only.
+ */
+p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *name,
+                                     mad_adapter_id_t adapter, const bool *member, int check);
 
 /* The library's options, which are removed from the command line. */
 struct mad_command_line {

@@ -23,6 +23,12 @@
 #define MAP_HUGE_SHIFT 26
 #endif
 
+void port_host_name(char *name, size_t size)
+{
+    name[0] = name[size - 1] = '\0';
+    gethostname(name, size - 1);
+}
+
 uint64_t port_random(void)
 {
     static uint64_t last;

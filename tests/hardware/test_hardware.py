@@ -125,13 +125,14 @@ def built(prefix, tmp_path_factory):
 
 
 def programs(built):
-    return sorted(path for path in (built / "bin").iterdir() if os.access(path, os.X_OK))
+    """Workloads; Madeleine has programs of its own."""
+    return sorted(path for path in (built / "bin").iterdir() if os.access(path, os.X_OK) and not path.name.startswith("mad_"))
 
 
 def test_every_workload_is_a_program(built):
     sources = (jacquard.ROOT / "workloads").glob("*.c")
     workloads = {path.stem for path in sources if re.search(r"^WORKLOAD\(", path.read_text(), re.MULTILINE)
-                 and not path.stem.startswith(("pmi_", "fi_", "lnet_", "m0_"))}  # our own PMI, libfabric, LNet, m0_net
+                 and not path.stem.startswith(("pmi_", "fi_", "lnet_", "m0_", "mad_"))}  # our own PMI, libfabric, LNet, m0_net, Madeleine
     assert {path.name for path in programs(built)} == workloads
     assert len(workloads) > 10
 
@@ -149,7 +150,7 @@ def test_nothing_of_the_simulator_takes_part(built):
 
 
 def test_ugni_137_only_the_documented_api_is_used(built, prefix):
-    for program in [*programs(built), built / "lib/libfabric/libgni-fi.so"]:
+    for program in [*programs(built), built / "lib/libfabric/libgni-fi.so", built / "lib/libmadeleine.so"]:
         for line in command(["nm", "-D", "--undefined-only", "--with-symbol-versions", program]).splitlines():
             symbol = line.split()[-1]
             if "@" not in symbol and line.split()[0] == "U":
@@ -159,6 +160,12 @@ def test_ugni_137_only_the_documented_api_is_used(built, prefix):
         for line in copied.splitlines():
             symbol = line.split()[-1]
             assert "@" in symbol or symbol in prefix.symbols or symbol.startswith("_"), f"{program.name}: {symbol}"
+
+
+def test_mad_73_the_driver_is_built_against_either_release(built, prefix):
+    symbols = command(["nm", "-D", "--undefined-only", built / "lib/libmadeleine.so"])
+    assert {"GNI_SmsgSendWTag", "GNI_PostFma", "GNI_PostRdma"} <= {line.split()[-1] for line in symbols.splitlines()}
+    assert {"mad_ping", "mad_test"} <= {path.name for path in (built / "bin").iterdir()}
 
 
 def test_every_program_explains_itself(built, prefix):

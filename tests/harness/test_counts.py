@@ -27,6 +27,19 @@ def test_a_measured_program_counts_the_messages_of_all_ranks(program, case):
     assert found["events"] > found["messages"] and found["switches"] > 0
 
 
+@pytest.mark.parametrize("name", sorted(set(counts.SCENARIOS) - {"theta-put-4k"}))
+def test_a_measured_scenario_has_more_events_for_more_messages(tmp_path, name):
+    text, messages, *_ = counts.SCENARIOS[name]
+    events = []
+    for length in (5, 10):
+        path = tmp_path / f"{length}.yaml"
+        path.write_text(text.replace("LENGTH", str(length)))
+        result = jacquard.run(path)
+        assert result.exit_code == jacquard.OK, result.report()
+        events.append(result.data["events"])
+    assert events[1] - events[0] >= 5 * messages
+
+
 def test_an_unknown_case_is_refused():
     done = subprocess.run([jacquard.build_directory() / "bin" / "bench-smsg", "--once", "nothing", "20"],
                           capture_output=True, text=True)

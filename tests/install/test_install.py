@@ -47,7 +47,7 @@ def installed(tmp_path_factory):
 
 def test_everything_is_there(installed):
     for name in ["include/jacquard/gni_pub.h", "include/jacquard/aries/misc/exceptions.h",
-                 "include/jacquard/run/workload.h", "include/jacquard/pmi.h", "include/jacquard/alps/libalpslli.h", "share/man/man1/sim-run.1", "share/jacquard/scenarios/quickstart.yaml"]:
+                 "include/jacquard/run/workload.h", "include/jacquard/pmi.h", "include/jacquard/alps/libalpslli.h", "share/man/man1/sim-run.1", "share/man/man1/jacquard-lnet.1", "share/jacquard/scenarios/quickstart.yaml"]:
         assert (installed.prefix / name).is_file(), name
     assert (installed.library / "libugni.so.0").exists()
     assert (installed.library / "libugni.a").is_file()

@@ -5,6 +5,8 @@ import contextlib
 import os
 import select
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -228,3 +230,28 @@ def test_ip2nets_chooses_networks_by_address(hosts, rules, expected):
 def test_ip2nets_that_cannot_be(parameters, message):
     done = run(JACQUARD, "lnet", "ping", *(word for text in parameters for word in ("--set", text)), "127.0.0.1@tcp")
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
+
+
+STRANGER = """
+import os, socket, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect("socket")
+    try:
+        client.sendall(b"net show\\n")
+        sys.exit(len(client.recv(4096)))
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_another_user_gets_no_answer(hosts, controlled):
+    """Even where the permissions of the socket let everybody in."""
+    controlled.parent.chmod(0o755)
+    controlled.chmod(0o777)
+    done = subprocess.run([sys.executable, "-c", STRANGER], cwd=controlled.parent, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{hosts(1)}@tcp" in lnetctl(controlled, "net", "show").stdout

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Random messages over the twelve sets of links that together have every buffer management. */
+#include "full.h"
 #include "recording.h"
 
 enum { MESSAGES = 2000, PIECES = 24, BYTES = 3000 };
@@ -77,9 +78,74 @@ static void run(const struct link_kind *kinds, int links, int check)
 
 static void mad_22_mad_43_mad_49_random_messages(void **state)
 {
-    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-        run(sets[i].kinds, sets[i].links, 0);
-    run(via, 3, 0);
+    for (long seeds = test_full(1, 100); seeds > 0; seeds--) {
+        for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+            run(sets[i].kinds, sets[i].links, 0);
+        run(via, 3, 0);
+    }
+}
+
+/* ---- long messages --------------------------------------------------------------------------- */
+
+enum { LONG_BLOCKS = 10000, LONG_BYTES = 70000 };
+
+static struct piece long_message[LONG_BLOCKS];
+
+/* Most blocks are short, so that the whole message has some megabytes. Returns its bytes. */
+static size_t random_long_message(void)
+{
+    size_t bytes = 0;
+    int count = LONG_BLOCKS, i;
+
+    for (i = 0; i < count; i++) {
+        struct piece *piece = &long_message[i];
+
+        piece->length = any(200) == 0 ? any(LONG_BYTES + 1) : any(i % 16 == 0 ? 6000 : 128);
+        piece->send = (mad_send_mode_t)(S + any(3));
+        piece->receive = any(4) == 0 ? E : R;
+        bytes += piece->length;
+    }
+    return bytes;
+}
+
+static void exchange_long_message(char *from, char *to)
+{
+    p_mad_connection_t out = begin_packing(), in;
+    size_t at = 0;
+    int i;
+
+    for (i = 0; i < LONG_BLOCKS; at += long_message[i++].length)
+        mad_pack(out, from + at, long_message[i].length, long_message[i].send,
+                 long_message[i].receive);
+    mad_end_packing(out);
+    in = begin_unpacking();
+    for (i = 0, at = 0; i < LONG_BLOCKS; at += long_message[i++].length) {
+        const struct piece *piece = &long_message[i];
+
+        mad_unpack(in, to + at, piece->length, piece->send, piece->receive);
+        if (piece->receive == E && memcmp(from + at, to + at, piece->length) != 0)
+            fail_msg("block %d has not arrived", i);
+    }
+    mad_end_unpacking(in);
+}
+
+static void mad_22_messages_of_ten_thousand_blocks(void **state)
+{
+    for (long seeds = test_full(5, 1000); seeds > 0; seeds--) {
+        size_t bytes = random_long_message();
+        char *from = malloc(bytes + 1), *to = calloc(1, bytes + 1);
+
+        for (size_t i = 0; i < bytes; i++)
+            from[i] = (char)(i * 7 + (size_t)seeds);
+        world_open(via, 3, 0);
+        recording.quiet = true;
+        exchange_long_message(from, to);
+        assert_memory_equal(from, to, bytes);
+        assert_int_equal(failure_count, 0);
+        world_close();
+        free(from);
+        free(to);
+    }
 }
 
 static void random_messages_with_checks(void **state)
@@ -95,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_22_mad_43_mad_49_random_messages),
+        cmocka_unit_test(mad_22_messages_of_ten_thousand_blocks),
         cmocka_unit_test(random_messages_with_checks),
     };
 

@@ -19,26 +19,28 @@ static void on_failure(const mad_failure_t *failure, void *arg)
 static void sender(p_mad_channel_t channel)
 {
     p_mad_connection_t out;
+    char block[4096] = {0}; /* fills a buffer, so it leaves at once on every driver */
     int number = 7;
 
     out = mad_begin_packing(channel, 0);
     mad_pack(out, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
     mad_end_packing(out);
     out = mad_begin_packing(channel, 0);
-    mad_pack(out, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
+    mad_pack(out, block, sizeof(block), mad_send_SAFER, mad_receive_EXPRESS);
     raise(SIGKILL);
 }
 
 static void receiver(p_mad_channel_t channel)
 {
     p_mad_connection_t in = mad_begin_unpacking(channel);
+    char block[4096];
     int number = 0;
 
     mad_unpack(in, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
     printf("from %d: %d\n", in->remote_host_id, number);
     mad_end_unpacking(in);
     in = mad_begin_unpacking(channel);
-    mad_unpack(in, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
+    mad_unpack(in, block, sizeof(block), mad_send_SAFER, mad_receive_EXPRESS);
     mad_unpack(in, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
     printf("%s inside\n", last_code == MAD_EPEER ? "EPEER" : last_text);
     mad_end_unpacking(in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <pthread.h>
 
 #include "ranks.h"
@@ -111,6 +112,27 @@ void ranks_run(int size, const char *adapters, void (*body)(p_mad_madeleine_t, i
     for (i = 0; i < size; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&shared.barrier);
+}
+
+static int descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+
+    CHECK(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+void ranks_run_clean(int size, const char *adapters, void (*body)(p_mad_madeleine_t, int rank))
+{
+    int before = descriptors();
+
+    ranks_run(size, adapters, body);
+    CHECK(ranks_all_failures() == 0);
+    CHECK(descriptors() == before);
 }
 
 void ranks_send(p_mad_channel_t channel, int to, int number)

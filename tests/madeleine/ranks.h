@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ranks that are threads of the test, each with a session of its own over TCP. What fails in a
+ * Ranks that are threads of the test, each with a session of its own. What fails in a
  * thread ends the test program.
  */
 #ifndef JACQUARD_TESTS_MADELEINE_RANKS_H
@@ -25,7 +25,7 @@
 #define E mad_receive_EXPRESS
 #define R mad_receive_CHEAPER
 
-enum { RANKS_MAX = 8 };
+enum { RANKS_MAX = 9 };
 
 #define CHECK(condition)                                                    \
     do {                                                                    \
@@ -37,6 +37,8 @@ enum { RANKS_MAX = 8 };
 
 /* Runs `body` on `size` ranks; `adapters` as in MAD_ADAPTERS, or NULL for one of TCP. */
 void ranks_run(int size, const char *adapters, void (*body)(p_mad_madeleine_t, int rank));
+/* The same; no failure may be reported, and no descriptor may stay open. */
+void ranks_run_clean(int size, const char *adapters, void (*body)(p_mad_madeleine_t, int rank));
 void ranks_barrier(void); /* of all ranks of the run */
 /* How many failures with this code were reported in this run. */
 int ranks_failures(int code);

@@ -200,8 +200,10 @@ static int send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
 
 static int receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
 {
-    int error = link->buffer_mode == STATIC ? get_static(link, buffer) : get_dynamic(link, *buffer);
+    int error = recording.fail_receiving;
 
+    if (error == MAD_OK)
+        error = link->buffer_mode == STATIC ? get_static(link, buffer) : get_dynamic(link, *buffer);
     if (error == MAD_OK)
         note(link, "RB(%d,%zu)", (int)link->id, (*buffer)->bytes_written);
     return error;
@@ -233,7 +235,7 @@ static int send_buffer_group(p_mad_link_t link, p_mad_buffer_group_t group)
 static int receive_sub_buffer_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group)
 {
     char text[1024];
-    int error = MAD_OK;
+    int error = recording.fail_receiving;
 
     assert_int_equal(link->buffer_mode, DYNAMIC);
     lengths(group, true, text, sizeof(text));

@@ -55,7 +55,8 @@ struct recording {
     size_t frames; /* on the wire now */
     long obtained, handed, taken, returned; /* static buffers */
     long misplaced; /* returned to another link than the one they came from */
-    int fail; /* what send and receive entries return, if not 0 */
+    int fail; /* what send entries return, if not 0 */
+    int fail_receiving; /* what receive entries return instead of data, if not 0 */
     int announced; /* calls of new_message */
 };
 extern struct recording recording;

@@ -147,32 +147,12 @@ static void mad_56_wrong_hellos_are_refused(void **state)
     assert_int_equal(ranks_all_failures(), 0);
 }
 
-static void empty_message(p_mad_madeleine_t session, int rank)
-{
-    p_mad_channel_t channel = mad_open_channel(session, 0);
-
-    if (rank == 0) {
-        mad_end_packing(mad_begin_packing(channel, 1));
-        CHECK(ranks_failures(MAD_EEMPTY) == 1);
-        ranks_send(channel, 1, 6);
-    } else {
-        CHECK(ranks_receive(channel, NULL) == 6);
-    }
-}
-
-static void mad_20_an_empty_message(void **state)
-{
-    ranks_run(2, NULL, empty_message);
-    assert_int_equal(ranks_all_failures(), 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_55_the_peer_goes_inside_a_message),
         cmocka_unit_test(mad_55_the_peer_goes_outside_of_a_message),
         cmocka_unit_test(mad_56_wrong_hellos_are_refused),
-        cmocka_unit_test(mad_20_an_empty_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 
 enum { THREADS = 8, EACH = 500 };
 
+static const char *driver;
+
 struct sender {
     p_mad_channel_t channel;
     int number;
@@ -72,12 +74,58 @@ static void many_threads(p_mad_madeleine_t session, int rank)
         CHECK(__atomic_exchange_n(&received[i], 0, __ATOMIC_SEQ_CST) == EACH);
 }
 
-static void mad_37_mad_38_mad_39_threads_wait_for_each_other(void **state)
+static void mad_37_mad_38_threads_wait_for_each_other(void **state)
 {
     mad_set_threads(1);
-    ranks_run(2, NULL, many_threads);
+    ranks_run_clean(2, driver, many_threads);
     mad_set_threads(0);
-    assert_int_equal(ranks_all_failures(), 0);
+}
+
+/* ---- eight threads and eight peers ----------------------------------------------------------- */
+
+enum { MESSAGES = 12500 }; /* of each thread */
+
+static void *send_to_peer(void *argument)
+{
+    struct sender *sender = argument;
+
+    for (int i = 0; i < MESSAGES; i++)
+        ranks_send(sender->channel, sender->number, i);
+    return NULL;
+}
+
+static void *receive_of_rank_0(void *argument)
+{
+    for (int i = 0; i < MESSAGES; i++)
+        CHECK(ranks_receive(argument, NULL) == i);
+    return NULL;
+}
+
+static void eight_peers(p_mad_madeleine_t session, int rank)
+{
+    p_mad_channel_t channel = mad_open_channel(session, 0);
+    struct sender senders[THREADS];
+    pthread_t receiver;
+    int i;
+
+    if (rank != 0) {
+        CHECK(pthread_create(&receiver, NULL, receive_of_rank_0, channel) == 0);
+        pthread_join(receiver, NULL);
+        return;
+    }
+    for (i = 0; i < THREADS; i++) {
+        senders[i] = (struct sender){.channel = channel, .number = i + 1};
+        CHECK(pthread_create(&senders[i].thread, NULL, send_to_peer, &senders[i]) == 0);
+    }
+    for (i = 0; i < THREADS; i++)
+        pthread_join(senders[i].thread, NULL);
+}
+
+static void mad_39_eight_threads_and_eight_peers(void **state)
+{
+    mad_set_threads(1);
+    ranks_run_clean(THREADS + 1, driver, eight_peers);
+    mad_set_threads(0);
 }
 
 struct open_message {
@@ -123,17 +171,52 @@ static void handed_over(p_mad_madeleine_t session, int rank)
 static void mad_40_another_thread_ends_the_message(void **state)
 {
     mad_set_threads(1);
-    ranks_run(2, NULL, handed_over);
+    ranks_run_clean(2, driver, handed_over);
     mad_set_threads(0);
-    assert_int_equal(ranks_all_failures(), 0);
+}
+
+/* ---- both directions ------------------------------------------------------------------------- */
+
+static void *receive_all(void *argument)
+{
+    for (int i = 0; i < EACH; i++)
+        CHECK(ranks_receive(argument, NULL) == i);
+    return NULL;
+}
+
+/* TH3: each rank sends while a thread of it waits for those of the other one. */
+static void both_directions(p_mad_madeleine_t session, int rank)
+{
+    p_mad_channel_t channel = mad_open_channel(session, 0);
+    pthread_t receiver;
+
+    CHECK(pthread_create(&receiver, NULL, receive_all, channel) == 0);
+    for (int i = 0; i < EACH; i++)
+        ranks_send(channel, 1 - rank, i);
+    pthread_join(receiver, NULL);
+}
+
+static void directions_do_not_wait_for_each_other(void **state)
+{
+    mad_set_threads(1);
+    ranks_run_clean(2, driver, both_directions);
+    mad_set_threads(0);
 }
 
 int main(void)
 {
+    static const char *const drivers[] = {"tcp", "loop", "shm"};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mad_37_mad_38_mad_39_threads_wait_for_each_other),
+        cmocka_unit_test(mad_37_mad_38_threads_wait_for_each_other),
+        cmocka_unit_test(mad_39_eight_threads_and_eight_peers),
         cmocka_unit_test(mad_40_another_thread_ends_the_message),
+        cmocka_unit_test(directions_do_not_wait_for_each_other),
     };
+    int failed = 0;
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (int i = 0; i < 3; i++) {
+        driver = drivers[i];
+        failed += cmocka_run_group_tests_name(driver, tests, NULL, NULL);
+    }
+    return failed;
 }

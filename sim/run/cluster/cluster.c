@@ -44,7 +44,8 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
         .no_progress_events = scenario->limits.no_progress_events,
         .stack_bytes = scenario->limits.stack,
         .no_parking = scenario->limits.parking == PARKING_OFF,
-        .fibers_max = 4 * cluster->ranks_max + 1024, /* ranks may have threads */
+        /* Ranks may have threads, and some of them very many. */
+        .fibers_max = 4 * cluster->ranks_max + 2 * (uint32_t)scenario->limits.threads,
         .tick = options->tick != NULL ? tick : NULL,
         .tick_arg = cluster,
     };

@@ -234,6 +234,11 @@ static bool node_by_name(const struct cluster *cluster, const char *host, uint32
     return true;
 }
 
+void port_host_name(char *name, size_t size)
+{
+    snprintf(name, size, "nid%05u", port_self()->rank->node);
+}
+
 void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
 {
     (void)id, (void)nic_address, (void)instance, (void)state;

@@ -92,7 +92,8 @@ static const struct field limits_fields[] = {
      .meaning = "stack of a rank (address space; memory is used as it is touched)"},
     {"threads", COUNT(L, threads), .minimum = "1", .maximum = "1000000", .fallback = "4096",
      .meaning = "a program's rank may have so many at a time, with its first one; pthread_create() "
-                "fails with EAGAIN for more"},
+                "fails with EAGAIN for more. Compiled-in workloads together: four for each rank, "
+                "and twice this number"},
     {"parking", CHOICE(L, parking), .choices = "own|all|off", .fallback = "own",
      .meaning = "whose idle polls are left out while they repeat themselves; own: those of the "
                 "workloads; all: of programs, too, which must not count them; off: each is "

@@ -16,7 +16,8 @@ enum {
     /* u32 magic, u32 version, u32 sender's rank, u32 receiver's rank, u64 channel, u64 job */
     TCP_HELLO_BYTES = 32,
     TCP_PENDING_MAX = 64, /* connections whose hello has not arrived; the oldest one goes */
-    TCP_PIECES_MAX = 64 /* buffers of one system call */
+    TCP_PIECES_MAX = 64, /* buffers of one system call */
+    TCP_AHEAD_BYTES = 2048
 };
 
 struct tcp_pending {
@@ -42,6 +43,9 @@ struct tcp_channel {
 /* Shared by both directions. */
 struct tcp_peer {
     int fd; /* -1: not connected */
+    /* Bytes that were received to notice a message, where this is the only peer. */
+    unsigned ahead_from, ahead_to;
+    char ahead[TCP_AHEAD_BYTES];
 };
 
 static inline struct tcp_adapter *mad_tcp_adapter(p_mad_adapter_t adapter)

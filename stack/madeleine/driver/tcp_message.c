@@ -3,10 +3,14 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "internal.h"
 #include "tcp.h"
+
+enum { GATHER_BYTES = 1024 };
 
 int mad_tcp_lost(p_mad_connection_t connection, int code, int driver_code)
 {
@@ -58,12 +62,36 @@ static bool has_data(p_mad_connection_t in, short ready)
     return false;
 }
 
+static bool has_ahead(p_mad_connection_t in)
+{
+    return mad_tcp_peer(in)->ahead_from != mad_tcp_peer(in)->ahead_to;
+}
+
+/*
+ * Receives what has come from the only peer, without asking first whether anything has: with
+ * several peers that would prefer those that have sent much. False: nothing, or the peer is lost.
+ */
+static bool receive_ahead(p_mad_connection_t in)
+{
+    struct tcp_peer *peer = mad_tcp_peer(in);
+    ssize_t got = recv(peer->fd, peer->ahead, sizeof(peer->ahead), MSG_DONTWAIT);
+
+    if (got > 0) {
+        peer->ahead_from = 0;
+        peer->ahead_to = (unsigned)got;
+        return true;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        mad_tcp_lost(in, MAD_EPEER, got < 0 ? errno : 0);
+    return false;
+}
+
 static p_mad_connection_t next_message(p_mad_channel_t channel, int64_t timeout_ns)
 {
     struct tcp_channel *own = channel->specific;
     mad_event_t event = {.descriptors = own->descriptors};
     p_mad_connection_t in;
-    unsigned i;
+    unsigned i, passes = 0;
     int ready;
 
     do {
@@ -71,6 +99,14 @@ static p_mad_connection_t next_message(p_mad_channel_t channel, int64_t timeout_
         if (event.count == 0) {
             mad_channel_fail(channel, MAD_EPEER, "no peer is left");
             return NULL;
+        }
+        in = channel->input_connection[own->ranks[0]];
+        if (has_ahead(in))
+            return in; /* it is the only peer */
+        if (event.count == 1 && mad_wait_spins(&passes)) {
+            if (receive_ahead(in))
+                return in;
+            continue;
         }
         ready = mad_wait(&event, timeout_ns);
         if (ready < 0) {
@@ -124,14 +160,53 @@ static unsigned advance(struct iovec *pieces, unsigned count, size_t bytes)
     return done;
 }
 
+/* One piece has a cheaper system call than several. */
+static ssize_t send_some(int fd, struct iovec *pieces, unsigned count)
+{
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+
+    return count == 1 ? send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                      : sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_some(int fd, struct iovec *pieces, unsigned count)
+{
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+
+    return count == 1 ? recv(fd, pieces->iov_base, pieces->iov_len, 0) : recvmsg(fd, &message, 0);
+}
+
+/* Copies what was received ahead to the first pieces. Returns how many bytes. */
+static size_t take_ahead(struct tcp_peer *peer, const struct iovec *pieces, unsigned count)
+{
+    size_t taken = 0;
+
+    for (unsigned i = 0; i < count && peer->ahead_from != peer->ahead_to; i++) {
+        size_t length = peer->ahead_to - peer->ahead_from;
+
+        if (length > pieces[i].iov_len)
+            length = pieces[i].iov_len;
+        memcpy(pieces[i].iov_base, peer->ahead + peer->ahead_from, length);
+        peer->ahead_from += (unsigned)length;
+        taken += length;
+    }
+    return taken;
+}
+
 /* Transfers all pieces, in as few system calls as the sockets' buffers permit. */
 static int transfer(p_mad_connection_t connection, struct iovec *pieces, unsigned count, bool out)
 {
     int fd = mad_tcp_peer(connection)->fd;
+    unsigned passes = 0;
 
+    if (!out && has_ahead(connection)) {
+        unsigned done = advance(pieces, count, take_ahead(mad_tcp_peer(connection), pieces, count));
+
+        pieces += done;
+        count -= done;
+    }
     while (count != 0) {
-        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
-        ssize_t bytes = out ? sendmsg(fd, &message, MSG_NOSIGNAL) : recvmsg(fd, &message, 0);
+        ssize_t bytes = out ? send_some(fd, pieces, count) : receive_some(fd, pieces, count);
         unsigned done;
 
         if (bytes == 0 && !out)
@@ -139,7 +214,7 @@ static int transfer(p_mad_connection_t connection, struct iovec *pieces, unsigne
         if (bytes < 0 && errno == EINTR)
             continue;
         if (bytes < 0 && errno == EAGAIN) {
-            if (mad_tcp_wait(fd, out ? POLLOUT : POLLIN) != MAD_OK)
+            if (!mad_wait_spins(&passes) && mad_tcp_wait(fd, out ? POLLOUT : POLLIN) != MAD_OK)
                 return transfer_failed(connection);
             continue;
         }
@@ -170,11 +245,53 @@ int mad_tcp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
     return transfer(link->connection, &piece, 1, false);
 }
 
+/* The bytes of the group if they fit in GATHER_BYTES, else 0. */
+static size_t small_total(p_mad_buffer_group_t group, bool out)
+{
+    size_t total = 0;
+
+    for (const mad_buffer_t *each = group->buffer_list.first; each != NULL; each = each->next) {
+        total += out ? each->bytes_written - each->bytes_read : each->length - each->bytes_written;
+        if (total > GATHER_BYTES)
+            return 0;
+    }
+    return total;
+}
+
+/* Copying a few bytes costs less than describing where they are. */
+static int transfer_small(p_mad_link_t link, p_mad_buffer_group_t group, size_t total, bool out)
+{
+    char bytes[GATHER_BYTES], *at = bytes;
+    struct iovec piece = {bytes, total};
+    p_mad_buffer_t each;
+    int error = MAD_OK;
+
+    if (!out)
+        error = transfer(link->connection, &piece, 1, false);
+    for (each = group->buffer_list.first; each != NULL && error == MAD_OK; each = each->next) {
+        size_t done = out ? each->bytes_read : each->bytes_written;
+        size_t length = (out ? each->bytes_written : each->length) - done;
+
+        memcpy(out ? at : (char *)each->buffer + done, out ? (char *)each->buffer + done : at,
+               length);
+        at += length;
+        if (out)
+            each->bytes_read = each->bytes_written;
+        else
+            each->bytes_written = each->length;
+    }
+    return out ? transfer(link->connection, &piece, 1, true) : error;
+}
+
 static int transfer_group(p_mad_link_t link, p_mad_buffer_group_t group, bool out)
 {
+    size_t total = small_total(group, out);
     p_mad_buffer_t buffer = group->buffer_list.first;
     struct iovec pieces[TCP_PIECES_MAX];
     int error = MAD_OK;
+
+    if (total != 0)
+        return transfer_small(link, group, total, out);
 
     while (buffer != NULL && error == MAD_OK) {
         unsigned count = 0;

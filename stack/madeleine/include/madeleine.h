@@ -24,6 +24,7 @@
 #include "madeleine/api.h"
 #include "madeleine/driver.h"
 #include "madeleine/error.h"
+#include "madeleine/extended.h"
 #include "madeleine/objects.h"
 #include "madeleine/toolbox.h"
 #include "madeleine/types.h"

@@ -95,6 +95,23 @@ static bool read_number(const char *name, const char *text)
     return false;
 }
 
+static void print_help(void)
+{
+    printf("usage: pmrun -n 2 mad_ping [option ...]\n"
+           "Prints for each size, on standard error, bytes and microseconds of a message one way.\n"
+           "  -min_size N           first size in bytes (0)\n"
+           "  -max_size N           last size (256)\n"
+           "  -step N               added to the size; 0 doubles it (4)\n"
+           "  -nb_tests N           measurements of a size (5)\n"
+           "  -nb_echantillons N    exchanges in a measurement (1000)\n"
+           "  -send_safer, -send_later, -send_cheaper       send mode (cheaper)\n"
+           "  -receive_express, -receive_cheaper            receive mode (cheaper)\n"
+           "  -bandwidth_on, -bandwidth_off                 MB/s instead of microseconds (off)\n"
+           "  -control_receive_on, -control_receive_off     check each byte (off)\n"
+           "  -no_zero_on, -no_zero_off                     size 0 becomes 1 (on)\n"
+           "  -migration            a message of five blocks, as a migrating thread has\n");
+}
+
 static bool read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -224,11 +241,16 @@ static bool measure_all(p_mad_channel_t channel, bool master)
 
 int main(int argc, char **argv)
 {
-    p_mad_madeleine_t madeleine = mad_init(&argc, argv, NULL, NULL);
+    p_mad_madeleine_t madeleine;
     p_mad_channel_t channel;
     bool good = true;
     int rank;
 
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        print_help();
+        return 0;
+    }
+    madeleine = mad_init(&argc, argv, NULL, NULL);
     if (madeleine == NULL || !read_options(argc, argv))
         return 1;
     if (madeleine->configuration.size < 2) {

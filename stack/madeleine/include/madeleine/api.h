@@ -28,9 +28,11 @@ void mad_adapter_set_free(p_mad_adapter_set_t set);
  * of this process alone. Collective. Removes the library's options from argc and argv: -master,
  * -slave, -rank N, -conf DIR, -device PARAMETER, -cwd DIR.
  *
- * configuration_file: number of hosts and their names, checked against the session if given; NULL:
- * the file .mad2_conf in the directory that -conf names, if any. adapter_set: NULL: the list of the
- * environment variable MAD_ADAPTERS ("tcp,tcp:10.0.0.1"), or one default adapter for each driver.
+ * configuration_file: number of hosts and their names, checked against the session, or a file in
+ * the configuration language, which gives adapters and channels instead of `adapter_set`. NULL: the
+ * file of the environment variable MAD_CONF, or .mad2_conf in the directory that -conf names, if
+ * any. adapter_set: NULL: the list of the environment variable MAD_ADAPTERS ("tcp,tcp:10.0.0.1"),
+ * or one default adapter for each driver.
  *
  * NULL: MAD_EBOOT, MAD_ECONFIG (the processes have different adapters or parameters), MAD_ENOTSUP
  * (there is no such driver), MAD_ESTATE (the process has a session), MAD_ENOMEM.
@@ -62,6 +64,8 @@ p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t a
 /* The same under a name of at most 24 characters of [A-Za-z0-9_-] in place of "ch<id>". */
 p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
                                        mad_adapter_id_t adapter);
+/* An open channel, or one that the configuration file describes. NULL: MAD_EINVAL, no such one. */
+p_mad_channel_t mad_get_channel(p_mad_madeleine_t madeleine, char *name);
 /* Closes a channel without open messages. Collective. Returns MAD_OK or the code reported. */
 int mad_close_channel(p_mad_channel_t channel);
 /* Closes all channels in the order of opening. Collective. */

@@ -17,7 +17,7 @@ struct s_mad_driver_interface {
 
     /* ---- session: driver->name and adapter->name, ->parameter come from calloc, strdup ---- */
     int (*driver_init)(p_mad_driver_t driver);
-    int (*adapter_init)(p_mad_adapter_t adapter); /* sets name and parameter */
+    int (*adapter_init)(p_mad_adapter_t adapter); /* sets name, parameter; place if needed */
     int (*adapter_configuration_init)(p_mad_adapter_t adapter); /* NULL ok; ranks are known */
 
     /* ---- opening a channel ---- */
@@ -78,6 +78,8 @@ struct s_mad_driver_interface {
     p_mad_channel_t (*get_sub_channel)(p_mad_channel_t channel, unsigned sub);
     int (*progress)(p_mad_adapter_t adapter);
     int (*wait_event)(p_mad_adapter_t adapter, int64_t timeout_ns);
+    /* Returns when nothing that was sent on the channel needs the help of this process any more. */
+    int (*quiesce)(p_mad_channel_t channel);
 };
 
 #pragma GCC visibility push(default)
@@ -93,18 +95,38 @@ void mad_driver_note(p_mad_connection_t connection, const char *text, int driver
 void mad_connection_break(p_mad_connection_t connection, int code);
 /* Why receive_message returns NULL. */
 void mad_channel_fail(p_mad_channel_t channel, int code, const char *text);
+/* The code of mad_channel_fail since receive_message or poll_message began. */
+int mad_channel_error(p_mad_channel_t channel);
+/* Whether a rank has connections in the channel; drivers connect to those ranks only. */
+tbx_bool_t mad_channel_has(p_mad_channel_t channel, ntbx_host_id_t rank);
 /* The parameter of a rank's adapter with the same id; MAD_EBOOT: not known. */
 int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *text, size_t size);
+/*
+ * In before_open_channel: a text of this process for the channel, of at most 1000 characters
+ * without blank, `;` and `=`. Afterwards: that of a rank; MAD_EBOOT: not known.
+ */
+int mad_channel_publish(p_mad_channel_t channel, const char *text);
+int mad_channel_parameter(p_mad_channel_t channel, ntbx_host_id_t rank, char *text, size_t size);
 /* The host name of a rank; it stays valid until mad_exit. NULL: not known. */
 const char *mad_host_name(p_mad_madeleine_t madeleine, ntbx_host_id_t rank);
 /* A hash of the job's name: what one job sends is not taken for another's. */
 uint64_t mad_job_hash(p_mad_madeleine_t madeleine);
 /* Waits as mad_set_wait_ops says. */
 int mad_wait(mad_event_t *event, int64_t timeout_ns);
+/*
+ * One fruitless pass of a loop that polls the network, which has no descriptors: sleeps for a short
+ * while after some passes, or yields, as mad_set_wait_ops says. `timer` runs.
+ */
+struct port_timer;
+void mad_wait_idle(struct port_timer *timer);
 
 #pragma GCC visibility pop
 
-/* `driver` gets the interface, connection type and alignment of TCP. */
+/* `driver` gets the interface, connection type and alignment. */
 void mad_tcp_register(p_mad_driver_t driver);
+void mad_shm_register(p_mad_driver_t driver);
+void mad_loop_register(p_mad_driver_t driver);
+void mad_gni_register(p_mad_driver_t driver);
+int mad_gni_usable(void); /* whether the process has credentials of uGNI */
 
 #endif

@@ -16,14 +16,27 @@ struct s_mad_configuration {
     char *program_name;
 };
 
+/*
+ * Programs of 2000 read `configuration` as a structure, programs of 2008 as a pointer. The object
+ * has both, and the header that a program includes names one of them so.
+ */
 struct s_mad_madeleine {
+#ifdef JACQUARD_MADELEINE_2008
+    mad_configuration_t configuration_structure;
+#else
     mad_configuration_t configuration;
+#endif
     int nb_driver;
     p_mad_driver_t driver; /* array */
     int nb_adapter;
     p_mad_adapter_t adapter; /* array; the position is the adapter's id */
     mad_channel_id_t nb_channel; /* handed out so far */
     p_mad_channel_t channel; /* the open ones, in the order of opening */
+#ifdef JACQUARD_MADELEINE_2008
+    p_mad_configuration_t configuration;
+#else
+    p_mad_configuration_t configuration_pointer;
+#endif
 };
 
 struct s_mad_driver {
@@ -44,6 +57,7 @@ struct s_mad_adapter {
     char *selector; /* NULL: the default adapter */
     char *master_parameter; /* the parameter of rank 0's adapter */
     char *parameter; /* lets other processes reach this adapter */
+    char *place; /* all processes must have the same one to open a channel; NULL: any */
     p_mad_driver_specific_t specific;
 };
 

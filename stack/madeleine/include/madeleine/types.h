@@ -87,7 +87,8 @@ typedef enum {
     mad_driver_number
 } mad_driver_id_t,
     *p_mad_driver_id_t;
-#define mad_DRIVER_DEFAULT mad_TCP
+/* The first driver that can be used, or that MAD_ADAPTERS names first. */
+#define mad_DRIVER_DEFAULT mad_driver_number
 
 typedef struct s_mad_madeleine mad_madeleine_t, *p_mad_madeleine_t;
 typedef struct s_mad_configuration mad_configuration_t, *p_mad_configuration_t;

@@ -259,6 +259,8 @@ void port_memory_watch_end(uint64_t watch);
  * sequence of changes.
  */
 int port_memory_changed(uint64_t *place, uint64_t *address, uint64_t *bytes);
+/* The name of the calling process's host, cut to the size. */
+void port_host_name(char *name, size_t size);
 /*
  * The NIC address of a host by name, as programs name hosts. A name may stand for several nodes:
  * then the one that has `instance` is meant (UINT32_MAX: no preference). 0 or a negative errno.

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What every driver must do (drivers.c): over TCP and over live GNI between processes, and over GNI in simulation."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import jacquard
+import pytest
+from jacquard.installed import command
+
+sys.path.insert(0, str(jacquard.ROOT / "tests/pmrun"))
+import launcher
+
+HERE = Path(__file__).parent
+BIN = launcher.BUILD / "bin"
+NETWORKS = ["tcp", "gni", "simulated"]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Compiles a program against the headers alone, as users do."""
+    folder = tmp_path_factory.mktemp("madeleine")
+
+    def compile_program(name, *options):
+        program = folder / name
+        if not program.exists():
+            command(["gcc", *options, f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / f"{name}.c", "-o", program,
+                     f"-L{launcher.BUILD}/lib", "-lmadeleine", f"-Wl,-rpath,{launcher.BUILD}/lib"])
+        return program
+
+    return compile_program
+
+
+def simulate(program, *arguments, size=2, variables=None, folder, **more):
+    """Runs the program in simulation. The result, and the lines that its ranks print."""
+    job = {"name": "job", "nodes": f"0-{size - 1}", "program": str(program), "argv": list(map(str, arguments)), "env": variables or {}}
+    scenario = {"name": "madeleine", "fabric": {"preset": "mini2"}, "limits": {"parking": "all"}, "jobs": [job],
+                "expect": [{"ledger": "balanced"}], **more}
+    file = folder / "scenario.yaml"
+    file.write_text(json.dumps(scenario))  # JSON is YAML
+    result = jacquard.run(file)
+    return result, result.stderr.splitlines()
+
+
+def between_processes(program, *arguments, size=2, fabric=False, **variables):
+    options = ["--fabric", "--fabric-report", "none"] if fabric else []
+    done = launcher.run(*options, "-n", size, program, *arguments, env=launcher.environment(**variables))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def program_of(compiled):
+    return compiled("drivers", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+
+
+@pytest.fixture
+def run_case(compiled, tmp_path):
+    """Runs a case of drivers.c; every rank must find that it is good."""
+    def run(network, case, size=2, adapters=None, **more):
+        if network == "simulated":
+            result, lines = simulate(program_of(compiled), case, size=size, variables={"MAD_ADAPTERS": adapters or "gni"}, folder=tmp_path, **more)
+            assert result.exit_code == 0, result.report()
+        else:
+            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network)
+        assert [line for line in lines if line == case] == [case] * size
+        return lines
+
+    return run
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request):
+    return request.param
+
+
+# ---- what all drivers must do --------------------------------------------------------------------
+
+def test_mad_1_figure_1(run_case, network):
+    run_case(network, "figure_1")
+
+
+def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run_case, network):
+    run_case(network, "modes")
+
+
+def test_mad_15_one_variable_three_times(run_case, network):
+    run_case(network, "thrice")
+
+
+def test_mad_20_an_empty_message(run_case, network):
+    run_case(network, "empty")
+
+
+def test_mad_21_message_ready(run_case, network):
+    run_case(network, "ready")
+
+
+def test_mad_31_messages_in_order(run_case, network):
+    run_case(network, "order")
+
+
+def test_mad_33_a_message_half_unpacked(run_case, network):
+    run_case(network, "half")
+
+
+def test_mad_9_mad_32_seven_senders(run_case, network):
+    run_case(network, "senders", size=8)
+
+
+def test_mad_36_one_incoming_and_several_outgoing(run_case, network):
+    run_case(network, "several", size=6)
+
+
+def test_both_directions_at_once(run_case, network):
+    run_case(network, "both_directions")
+
+
+def test_threads_with_channels_of_their_own(run_case, network):
+    run_case(network, "threads")
+
+
+@pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0")])
+def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
+    run_case(network, "adapters", adapters=adapters)
+
+
+@pytest.mark.parametrize("adapters", ["tcp,gni", "gni,tcp"])
+def test_mad_34_two_drivers(run_case, adapters):
+    run_case("gni", "adapters", adapters=adapters)
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_mad_19_eight_blocks(tmp_path, network, size):
+    if network == "simulated":
+        result, lines = simulate(BIN / "mad_test", size=size, folder=tmp_path)
+        assert result.exit_code == 0, result.report()
+    else:
+        lines = between_processes(BIN / "mad_test", size=size, fabric=network == "gni", MAD_ADAPTERS=network)
+    pairs = {tuple(map(int, re.match(r"(\d+) <- (\d+): 1 2 3 4 5 6, the sender is rank \2: good$", line).groups())) for line in lines}
+    assert pairs == {(to, of) for to in range(size) for of in range(size) if to != of}
+
+
+# ---- GNI -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_53_transfer_methods(run_case, network):
+    run_case(network, "choice")
+
+
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_71_credits(run_case, network):
+    run_case(network, "credits")
+
+
+@pytest.mark.parametrize("late", [{"delay": "3us", "probability": 0.5}, {"delay": "200us", "probability": 0.1}], ids=["little", "much"])
+def test_mad_70_late_data(run_case, late):
+    """Data of puts are delayed, and messages of mailboxes overtake them."""
+    run_case("simulated", "modes", faults=[{"label": "late", "at": "net.packet", "do": "delay", "kind": "request", **late}],
+             expect=[{"ledger": "balanced"}, {"fault": "fired"}])
+
+
+def test_mad_70_lost_packets(run_case):
+    run_case("simulated", "modes", faults=[{"label": "lost", "at": "aries.packet", "do": "drop", "skip": 100, "count": 6, "probability": 0.01}],
+             expect=[{"ledger": "balanced"}, {"fault": "fired"}])
+
+
+def fail_transfers(compiled, folder, **fault):
+    result, lines = simulate(program_of(compiled), "failing", folder=folder, variables={"MAD_GNI_SMSG_MAX": "100"},
+                             faults=[{"label": "lost", "at": "aries.packet", "do": "fail", "status": "SSID_TIMEOUT", "kind": "request",
+                                      "source": 0, "target": 1, **fault}],
+                             expect=[{"ledger": "balanced"}, {"fault": "fired"}])
+    assert result.exit_code == 0, result.report()
+    return result, [line for line in lines if line != "failing"]
+
+
+# Before the transfer, two messages go from rank 0 to rank 1: NEWMSG, and the return of a credit.
+def test_mad_72_a_transfer_is_repeated(compiled, tmp_path):
+    result, lines = fail_transfers(compiled, tmp_path, skip=1, count=3)
+    assert lines == ["0 failures, code 0"] * 2
+
+
+def test_mad_72_a_transfer_is_given_up(compiled, tmp_path):
+    result, lines = fail_transfers(compiled, tmp_path, skip=1, count=12)
+    assert sorted(lines) == ["1 failures, code 7", "1 failures, code 8"]  # MAD_EPEER, MAD_EDRIVER
+
+
+# ---- peers that are gone, and programs -----------------------------------------------------------
+
+def test_mad_87_nodes_crash(compiled, tmp_path):
+    result, lines = simulate(program_of(compiled), "deserted", size=3, folder=tmp_path, limits={"parking": "all", "no_progress": "1000s"},
+                             faults=[{"label": f"crash{node}", "at": "node", "do": "crash", "node": node, "time": f"{2 + node}ms"} for node in (1, 2)],
+                             expect=[{"outcome": "failed"}, {"job": "job", "exit": 137}])
+    assert "nobody, code 7" in lines, lines
+
+
+def test_mad_87_processes_are_killed(compiled):
+    """As in test_live.py, over GNI: a probe of the peer's memory fails when its process has gone."""
+    done = launcher.run("--fabric", "--fabric-report", "none", "-n", 3, "-disable-auto-cleanup", compiled("killed", "-Wall", "-Wextra", "-Werror"),
+                        env=launcher.environment(MAD_ADAPTERS="gni"))
+    assert re.search(r"^from 2: 7\n.* inside\nEPEER, no peer is left\n", done.stdout, re.MULTILINE), done
+
+
+@pytest.mark.parametrize("network", ["gni", "simulated"])
+def test_mad_101_a_program_of_the_year_2000(compiled, tmp_path, network):
+    program = compiled("year2000", "-std=gnu89", "-Wall")
+    if network == "simulated":
+        result, lines = simulate(program, size=4, folder=tmp_path)
+        assert result.exit_code == 0, result.report()
+    else:
+        lines = between_processes(program, size=4, fabric=True, MAD_ADAPTERS="gni")
+    assert f"GNI0: sum {3 * 499500}" in lines
+
+
+SIZES = [4 << shift for shift in range(0, 21, 2)] + [2048, 8192, 32768]
+
+
+def latencies(folder, **variables):
+    """By size, in seconds."""
+    jobs = [{"name": f"b{size}", "nodes": f"{4 * i}-{4 * i + 1}", "workload": "mad_ping", "args": {"bytes": size, "iterations": 3},
+             "env": variables} for i, size in enumerate(SIZES)]
+    file = folder / "curve.yaml"
+    file.write_text(json.dumps({"name": "curve", "fabric": {"preset": "group", "profile": "xc40_hsw"}, "jobs": jobs}))
+    result = jacquard.run(file)
+    assert result.exit_code == 0, result.report()
+    return [result.metric(f"b{size}.latency")["p50"] for size in SIZES]
+
+
+def test_mad_99_choice_of_the_transfer_method(tmp_path):
+    """With thresholds that the curves of the forced methods give, the choice is as good as the best of them."""
+    forced = [latencies(tmp_path, MAD_GNI_SMSG_MAX=1 << 30), latencies(tmp_path, MAD_GNI_SMSG_MAX=0, MAD_GNI_BTE_MIN=1 << 30),
+              latencies(tmp_path, MAD_GNI_SMSG_MAX=0, MAD_GNI_BTE_MIN=0)]
+    chosen = latencies(tmp_path, MAD_GNI_SMSG_MAX=12000, MAD_GNI_BTE_MIN=12000)
+    for size, value, *others in zip(SIZES, chosen, *forced, strict=True):
+        assert value <= 1.05 * min(others), size
+
+
+def test_mad_41_mad_100_mad_ping_in_simulation(tmp_path):
+    options = ["-min_size", 4, "-max_size", 70000, "-step", 0, "-nb_tests", 2, "-nb_echantillons", 20, "-control_receive_on"]
+    result, lines = simulate(BIN / "mad_ping", *options, folder=tmp_path)
+    assert result.exit_code == 0, result.report()
+    table = [(int(size), float(value)) for size, value in map(str.split, lines)]
+    assert [size for size, _ in table] == [4 << shift for shift in range(15)]
+    assert 0.5 < table[0][1] < 1.5 and all(value < 60 for _, value in table)  # us
+    again, printed = simulate(BIN / "mad_ping", *options, folder=tmp_path)
+    assert (again.digest, printed) == (result.digest, lines)
+
+
+@pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER"])
+def test_mad_80_parameters_that_differ(tmp_path, variable):
+    script = tmp_path / "differ"
+    script.write_text(f'#!/bin/sh\n{variable}=$((PMI_RANK % 2)) exec "{BIN}/mad_test"\n')
+    script.chmod(0o755)
+    done = launcher.run("-n", 3, script)
+    assert done.returncode != 0
+    assert re.search(r"FAILURE: rank 1 has 1,3,0,\d,[0-9a-f]{8} rank 0 has 1,3,0,\d,[0-9a-f]{8}", done.stderr)
+
+
+def test_mad_80_adapters_that_differ(tmp_path):
+    script = tmp_path / "differ"
+    script.write_text(f'#!/bin/sh\n[ $PMI_RANK = 1 ] && export MAD_ADAPTERS=tcp,tcp || export MAD_ADAPTERS=tcp\nexec "{BIN}/mad_test"\n')
+    script.chmod(0o755)
+    done = launcher.run("-n", 3, script)
+    assert done.returncode != 0
+    assert re.search(r"FAILURE: rank 1 has 1,3,0,2,[0-9a-f]{8} rank 0 has 1,3,0,1,[0-9a-f]{8}", done.stderr)
+
+
+def test_no_fabric():
+    """Without credentials there is no adapter of GNI, and the list of default adapters leaves it out."""
+    done = launcher.run("-n", 2, BIN / "mad_test", env=launcher.environment(MAD_ADAPTERS="gni"))
+    assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
+
+
+def test_a_deadlock_is_named(compiled, tmp_path):
+    """Both ranks send a long block, and none of them is ready to receive."""
+    result, _ = simulate(program_of(compiled), "deadlock", folder=tmp_path, variables={"MAD_ADAPTERS": "gni"})
+    assert result.exit_code != 0
+    assert "job.0 waits for the receiver of a block, peer job.1 on Madeleine's channel ch1" in "\n".join(result.problems), result.report()

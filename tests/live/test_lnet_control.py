@@ -232,7 +232,7 @@ def test_ip2nets_that_cannot_be(parameters, message):
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
 
 
-STRANGER = """
+OTHER_USER = """
 import os, socket, sys
 os.setgroups([])
 os.setgid(65534)
@@ -252,6 +252,6 @@ def test_another_user_gets_no_answer(hosts, controlled):
     """Even where the permissions of the socket let everybody in."""
     controlled.parent.chmod(0o755)
     controlled.chmod(0o777)
-    done = subprocess.run([sys.executable, "-c", STRANGER], cwd=controlled.parent, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", OTHER_USER], cwd=controlled.parent, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{hosts(1)}@tcp" in lnetctl(controlled, "net", "show").stdout

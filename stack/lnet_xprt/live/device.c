@@ -75,23 +75,32 @@ static struct machine *find(const struct connection *connection, const void *ref
     return machine;
 }
 
-/* Also before the watching thread has seen it. */
-static bool is_lost(const struct connection *connection)
+/* Also before the watching thread has seen it. An answer that nobody has read does not count. */
+static bool find_lost(struct connection *connection)
 {
     struct pollfd polled = {.fd = connection->socket, .events = POLLRDHUP};
 
-    return __atomic_load_n(&connection->lost, __ATOMIC_SEQ_CST) || poll(&polled, 1, 0) == 1;
+    if (poll(&polled, 1, 0) == 1)
+        __atomic_store_n(&connection->lost, true, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&connection->lost, __ATOMIC_SEQ_CST);
+}
+
+static bool unix_is_lost(void *handle)
+{
+    const struct connection *connection = handle;
+
+    return __atomic_load_n(&connection->lost, __ATOMIC_ACQUIRE);
 }
 
 static int ring_poll(const struct connection *connection, struct machine *machine,
                      m0_time_t timeout)
 {
+    if (__atomic_load_n(&connection->lost, __ATOMIC_SEQ_CST))
+        return -ECONNRESET;
     if (m0_atomic64_get(&machine->ctm->ctm_bevq.cbcq_count) != 0)
         return 0;
     if (__atomic_exchange_n(&machine->woken, 0, __ATOMIC_SEQ_CST) != 0)
         return -EINTR;
-    if (__atomic_load_n(&connection->lost, __ATOMIC_SEQ_CST))
-        return -ECONNRESET;
     if (timeout == 0 || (timeout != M0_TIME_NEVER && m0_time_now() >= timeout))
         return -ETIMEDOUT;
     return -EAGAIN;
@@ -109,7 +118,7 @@ static long event_wait(struct connection *connection,
     machine = find(connection, params->dbw_ktm);
     port_mutex_unlock(&connection->lock);
     if (machine == NULL) /* a daemon that ends takes its references back */
-        return is_lost(connection) ? -ECONNRESET : -EBADR;
+        return find_lost(connection) ? -ECONNRESET : -EBADR;
     __atomic_store_n(&machine->waiting, 1, __ATOMIC_SEQ_CST);
     while ((rc = ring_poll(connection, machine, params->dbw_timeout)) == -EAGAIN)
         syscall(SYS_futex, word_of(machine), FUTEX_WAIT_BITSET, 0,
@@ -267,6 +276,9 @@ static long verb(struct connection *connection, unsigned cmd, void *params)
     read_owed(connection, 0);
     rc = call_make(connection->socket, &call);
     port_mutex_unlock(&connection->request_lock);
+    /* The daemon may have carried out what it did not answer. */
+    if (rc == -ECONNRESET)
+        find_lost(connection);
     return rc;
 }
 
@@ -446,6 +458,7 @@ static struct nlx_ucore_device device = {
     .ud_close = unix_close,
     .ud_ioctl = unix_ioctl,
     .ud_reaches = m0_live_arena_has,
+    .ud_is_lost = unix_is_lost,
 };
 
 /* ---- the process ----------------------------------------------------------------------------- */

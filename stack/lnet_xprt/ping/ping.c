@@ -32,10 +32,10 @@ static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_
     slot->nb.nb_qtype = qtype;
     slot->nb.nb_timeout = timeout == 0 ? M0_TIME_NEVER : m0_time_add(m0_time_now(), timeout);
     slot->ended = false;
-    if (!ping->server)
-        return m0_net_buffer_add(&slot->nb, &ping->tm);
     m0_mutex_lock(&ping->lock);
-    rc = ping->stopping ? -ESHUTDOWN : m0_net_buffer_add(&slot->nb, &ping->tm);
+    rc = ping->lost != 0  ? ping->lost
+         : ping->stopping ? -ESHUTDOWN
+                          : m0_net_buffer_add(&slot->nb, &ping->tm);
     m0_mutex_unlock(&ping->lock);
     return rc;
 }
@@ -217,11 +217,13 @@ static void on_state(const struct m0_net_tm_event *ev)
 {
     struct m0_ping *ping = container_of(ev->nte_tm, struct m0_ping, tm);
 
-    if (ev->nte_type != M0_NET_TEV_STATE_CHANGE)
-        return;
     m0_mutex_lock(&ping->lock);
-    ping->state = ev->nte_next_state;
-    ping->status = ev->nte_status;
+    if (ev->nte_type == M0_NET_TEV_STATE_CHANGE) {
+        ping->state = ev->nte_next_state;
+        ping->status = ev->nte_status;
+    } else if (ev->nte_type == M0_NET_TEV_ERROR && ev->nte_status != -ENOBUFS) {
+        ping->lost = ev->nte_status; /* the machine fails after this callback */
+    }
     m0_cond_broadcast(&ping->changed);
     m0_mutex_unlock(&ping->lock);
 }
@@ -290,10 +292,14 @@ static int begin(struct m0_ping *ping, const char *address)
 
 void m0_ping_stop(struct m0_ping *ping)
 {
+    bool started = ping->tm.ntm_ep != NULL;
+
     m0_mutex_lock(&ping->lock);
     ping->stopping = true;
+    if (started && ping->lost == 0)
+        m0_net_tm_stop(&ping->tm, true);
     m0_mutex_unlock(&ping->lock);
-    if (ping->tm.ntm_state == M0_NET_TM_STARTED && m0_net_tm_stop(&ping->tm, true) == 0)
+    if (started) /* or, if its driver is lost, the failure */
         await_state(ping, M0_NET_TM_STOPPED);
     m0_net_tm_fini(&ping->tm);
     slots_free(ping);
@@ -360,7 +366,7 @@ int m0_ping_lost(struct m0_ping *ping)
     int rc;
 
     m0_mutex_lock(&ping->lock);
-    rc = ping->state == M0_NET_TM_FAILED ? ping->status : 0;
+    rc = ping->lost;
     m0_mutex_unlock(&ping->lock);
     return rc;
 }

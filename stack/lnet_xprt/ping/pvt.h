@@ -29,6 +29,7 @@ struct m0_ping {
     struct m0_ping_slot *slots;
     uint32_t slot_count;
     bool server, stopping;
+    int lost; /* the code with which the machine's driver went; 0: it is there */
     enum m0_net_tm_state state;
     int status;
     uint64_t errors;

@@ -70,6 +70,8 @@ static int nlx_core_buf_del(struct nlx_core_domain *cd, struct nlx_core_transfer
 static int nlx_core_buf_event_wait(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm,
                                    m0_time_t timeout);
 /* A thread that waits in nlx_core_buf_event_wait returns soon, with any result. */
+/* Whether the core has gone for good, as with the daemon that it was in. */
+static bool nlx_core_is_lost(const struct nlx_core_domain *cd);
 static void nlx_core_buf_event_wake(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm);
 /* Mutex. A batch of deliveries begins and ends: operations in between may be submitted together. */
 static void nlx_core_batch_begin(struct nlx_core_domain *cd, struct nlx_core_transfer_mc *ctm);

@@ -153,6 +153,7 @@ static void tm_lost(struct m0_net_transfer_mc *tm, int rc)
     struct m0_net_buffer *nb;
     int qt;
 
+    tp->xtm_lost = rc;
     m0_mutex_unlock(&tm->ntm_mutex);
     m0_net_tm_event_post(&error);
     m0_mutex_lock(&tm->ntm_mutex);

@@ -313,6 +313,8 @@ static int nlx_xo_buf_add(struct m0_net_buffer *nb)
     M0_PRE(m0_mutex_is_locked(&nb->nb_tm->ntm_mutex));
     M0_PRE(nlx_buffer_invariant(nb) && nlx_tm_invariant(nb->nb_tm));
     M0_PRE(nb->nb_offset == 0);
+    if (xo_tm(nb->nb_tm)->xtm_lost != 0)
+        return xo_tm(nb->nb_tm)->xtm_lost;
     cb->cb_qtype = nb->nb_qtype;
     cb->cb_length = nb->nb_length;
     cb->cb_max_operations = 1;
@@ -445,7 +447,7 @@ static void nlx_xo_bev_deliver_all(struct m0_net_transfer_mc *tm)
 
     M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
     nlx_core_batch_begin(cd, ctm);
-    while (nlx_core_buf_event_get(ctm, &event))
+    while (xo_tm(tm)->xtm_lost == 0 && !nlx_core_is_lost(cd) && nlx_core_buf_event_get(ctm, &event))
         delivered |= xo_deliver(tm, &event);
     nlx_core_batch_end(cd, ctm);
     if (!delivered || tm->ntm_callback_counter != 0)

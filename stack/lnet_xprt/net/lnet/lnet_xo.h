@@ -30,6 +30,7 @@ struct nlx_xo_transfer_mc {
     struct m0_thread xtm_ev_thread;
     bool xtm_ev_started; /* the thread exists */
     bool xtm_core_started;
+    int xtm_lost; /* the code with which everything ends since the core has gone; 0: it is there */
     struct m0_cond xtm_ev_cond; /* guard: ntm_mutex */
     struct m0_chan *xtm_ev_chan; /* whom m0_net_buffer_event_notify asked for */
     struct nlx_xo_ep *xtm_eps[NLX_EP_CACHE]; /* by hash of the address: in use, or kept for reuse */

@@ -47,6 +47,14 @@ static int nlx_ucore_ioctl(const struct nlx_core_domain *cd, unsigned cmd, void 
     return (int)ud->ucd_device->ud_ioctl(ud->ucd_handle, cmd, arg);
 }
 
+/* What a driver that has gone left in the rings is nobody's. */
+static bool nlx_core_is_lost(const struct nlx_core_domain *cd)
+{
+    const struct nlx_uc_domain *ud = uc_domain(cd);
+
+    return ud->ucd_device->ud_is_lost != NULL && ud->ucd_device->ud_is_lost(ud->ucd_handle);
+}
+
 #include "net/lnet/ulnet_shadow.c"
 
 /* ---- domains and buffers --------------------------------------------------------------------- */
@@ -273,6 +281,8 @@ static int nlx_core_buf_event_wait(struct nlx_core_domain *cd, struct nlx_core_t
     struct m0_lnet_dev_buf_event_wait_params params = {.dbw_ktm = ctm->ctm_kpvt,
                                                        .dbw_timeout = timeout};
 
+    if (nlx_core_is_lost(cd))
+        return -ECONNRESET;
     if (!bev_cqueue_is_empty(&ctm->ctm_bevq))
         return 0;
     if (timeout == 0)

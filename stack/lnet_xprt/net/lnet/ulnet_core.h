@@ -18,6 +18,8 @@ struct nlx_ucore_device {
     long (*ud_ioctl)(void *handle, unsigned cmd, void *arg);
     /* Whether buffers may lie there; elsewhere they are copied. NULL: everywhere. */
     bool (*ud_reaches)(const void *address, size_t bytes);
+    /* Whether the driver has gone for good. NULL: it stays. */
+    bool (*ud_is_lost)(void *handle);
     struct nlx_ucore_device *ud_next;
 };
 /* For the life of the process. */

@@ -83,16 +83,15 @@ static int read_bounds(struct m0_daemon_options *bounds, char *text)
     size_t i;
 
     for (part = strtok_r(text, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
-        char *equals = strchr(part, '=');
+        size_t length = strcspn(part, "=");
 
         for (i = 0; i < NAMES; i++)
-            if (equals != NULL && strncmp(part, names[i], (size_t)(equals - part)) == 0 &&
-                names[i][equals - part] == '\0')
+            if (strncmp(part, names[i], length) == 0 && names[i][length] == '\0')
                 break;
-        if (i == NAMES)
+        if (i == NAMES || part[length] == '\0')
             return lnet_tool_refuse(part, "there are domains, machines, buffers, slots and pages, "
                                           "each with =N");
-        if (read_number("--m0-bounds", equals + 1, 1, 1e9, &number) != 0)
+        if (read_number("--m0-bounds", part + length + 1, 1, 1e9, &number) != 0)
             return 2;
         *bound[i] = (uint32_t)number;
     }

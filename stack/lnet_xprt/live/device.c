@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -481,8 +482,7 @@ int m0_live_begin(const char *socket)
     rc = m0_live_arena_begin((size_t)mib << 20);
     if (rc != 0)
         return rc;
-    memcpy(name, PREFIX, strlen(PREFIX));
-    memcpy(name + strlen(PREFIX), socket, strlen(socket) + 1);
+    snprintf(name, sizeof(name), PREFIX "%s", socket);
     nlx_ucore_device_add(&device);
     nlx_ucore_dev_name = name;
     return 0;

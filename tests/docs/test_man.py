@@ -16,7 +16,7 @@ PAGES = {
 
 
 def options(text):
-    return set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", text))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z]+)*", text))
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
@@ -28,6 +28,6 @@ def test_a_manual_page_has_the_options_of_the_program(page):
         done = subprocess.run([jacquard.build_directory() / "bin" / program, *words, "--help"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         helps += done.stdout
-    described = set(re.findall(r"^(--[a-z-]+)", text, re.M)) | set(re.findall(r"^--[a-z-]+.*, (--[a-z-]+)", text, re.M))
+    described = set(re.findall(r"^(--[a-z0-9-]+)", text, re.M)) | set(re.findall(r"^--[a-z0-9-]+.*, (--[a-z0-9-]+)", text, re.M))
     assert described == options(helps)
     assert f".TH {page.upper()} 1" in text

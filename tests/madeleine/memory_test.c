@@ -5,9 +5,12 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+/* Visible, because libraries of the sanitizers call realloc. */
+#pragma GCC visibility push(default)
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+#pragma GCC visibility pop
 
 static long allocations;
 static bool refuse;

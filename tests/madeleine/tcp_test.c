@@ -14,9 +14,12 @@
 
 static long sends; /* system calls */
 ssize_t __real_send(int fd, const void *bytes, size_t length, int flags);
-ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+/* Visible, because libraries of the sanitizers call sendmsg. */
+#pragma GCC visibility push(default)
+ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+#pragma GCC visibility pop
 
 ssize_t __wrap_send(int fd, const void *bytes, size_t length, int flags)
 {

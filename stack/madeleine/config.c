@@ -210,8 +210,15 @@ const struct mad_config *mad_config_find(const struct mad_config *map, const cha
 static char *copy_token(const struct parser *parser)
 {
     size_t quotes = parser->token.kind == TOKEN_STRING;
+    size_t length = parser->token.length - 2 * quotes;
+    char *copy = malloc(length + 1);
 
-    return strndup(parser->token.start + quotes, parser->token.length - 2 * quotes);
+    /* The text has no NUL at its end. */
+    if (copy != NULL) {
+        memcpy(copy, parser->token.start + quotes, length);
+        copy[length] = '\0';
+    }
+    return copy;
 }
 
 static bool read_object(struct parser *parser, struct mad_config **place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a session takes from a configuration: networks become adapters, channels are opened. A
+ * Turns a configuration into a session: networks become adapters, channels are opened. A
  * process is a host and a number on it; ranks are handed out in the order in which channels name
  * them.
  */

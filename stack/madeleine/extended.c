@@ -119,7 +119,7 @@ void mad_pack_ext(p_mad_connection_t connection, void *buffer, size_t buffer_len
         mad_pack(connection, buffer, buffer_length, send_mode, receive_mode);
 }
 
-/* What is known of pending slices: those of a broken connection are lost. */
+/* Updates the status of pending slices: those of a broken connection are lost. */
 static p_tbx_slist_t settle(p_mad_connection_t connection)
 {
     p_tbx_slist_t lost = NULL;

@@ -61,7 +61,7 @@ p_mad_madeleine_t mad_get_madeleine(void)
     return mad_process()->session;
 }
 
-/* What a configuration file gives. */
+/* The adapters and channels of a configuration file. */
 struct configuration {
     struct mad_plan *plan; /* of a file in the configuration language, or NULL */
     char **hosts; /* of a file of 2000, or NULL */

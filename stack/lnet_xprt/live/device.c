@@ -225,7 +225,8 @@ static long call_make(int socket, struct call *call)
 
     /* A daemon that refuses the connection has said why before it read the request. */
     (void)request_send(socket, call);
-    /* What it said comes after the report that it did not read. */
+    /* If it closed the connection with the request unread, the first recvmsg() fails with
+     * ECONNRESET and the second one gets its reply. */
     do
         done = recvmsg(socket, &message, 0);
     while (done < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));

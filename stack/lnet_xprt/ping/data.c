@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is in the messages and buffers of the functional test. */
+/* The contents of the functional test's messages and buffers. */
 #include "lib/arith.h"
 #include "lib/errno.h"
 #include "lib/memory.h"

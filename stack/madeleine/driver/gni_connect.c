@@ -131,7 +131,7 @@ int mad_gni_connection_init(p_mad_connection_t in, p_mad_connection_t out)
     return MAD_OK;
 }
 
-/* What is still in flight to a lost peer keeps its place in the table of messages. */
+/* A message that is still in flight to a lost peer keeps its place in the table of messages. */
 static void forget_sends(struct mgni_adapter *adapter, const struct mgni_peer *peer)
 {
     for (unsigned i = 0; i < MGNI_SENDS_MAX; i++)

@@ -24,7 +24,7 @@ struct window {
     struct place places[MGNI_PIECES_MAX];
 };
 
-/* What of a list of blocks is in no window yet. */
+/* The part of a list of blocks that is in no window yet. */
 struct rest {
     p_mad_buffer_t buffer; /* its own counters say how much of it is left; NULL: nothing */
     bool send;

@@ -9,7 +9,7 @@
 #include "boot.h"
 #include "madeleine/driver.h"
 
-/* What a module offers. NULL: MPI could not be started. */
+/* The functions of a module. NULL: MPI could not be started. */
 #pragma GCC visibility push(default)
 const mad_driver_interface_t *mad_mpi_module_interface(void);
 struct mad_boot *mad_mpi_module_boot(void);

@@ -183,7 +183,8 @@ static p_mad_connection_t find_message(p_mad_channel_t channel)
     return NULL;
 }
 
-/* What a receiver waits for: its doorbell, and the ends of the peers that are alive. */
+/* The descriptors that a receiver polls: its doorbell, and the pidfds of the peers that are alive.
+ */
 static unsigned wanted(p_mad_channel_t channel)
 {
     struct shm_channel *own = channel->specific;

@@ -17,7 +17,7 @@
  */
 int m0_live_begin(const char *socket);
 
-/* What a daemon holds for all its processes. */
+/* Counters of the resources that a daemon holds for all its processes. */
 struct m0_live_stats {
     uint32_t ls_files, ls_tms, ls_bufs, ls_bevs; /* now */
     uint64_t ls_pinned_pages; /* now */

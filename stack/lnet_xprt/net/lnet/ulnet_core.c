@@ -47,7 +47,7 @@ static int nlx_ucore_ioctl(const struct nlx_core_domain *cd, unsigned cmd, void 
     return (int)ud->ucd_device->ud_ioctl(ud->ucd_handle, cmd, arg);
 }
 
-/* What a driver that has gone left in the rings is nobody's. */
+/* After the driver has gone, events that are still in the rings must not be delivered. */
 static bool nlx_core_is_lost(const struct nlx_core_domain *cd)
 {
     const struct nlx_uc_domain *ud = uc_domain(cd);

@@ -109,6 +109,8 @@ void lnet_prepare_send(struct lnet_msg *msg, uint32_t type, struct lnet_process_
                        uint32_t offset, uint32_t length);
 struct lnet_type_counts; /* counts one message of a type */
 void lnet_count_type(struct lnet_type_counts *counts, uint32_t type);
+/* Counts a message that is not sent, because its peer is dead. */
+void lnet_drop_outgoing(struct lnet_msg *msg);
 
 /* ---- send.c, path.c, credits.c
  * ------------------------------------------------------------------- */

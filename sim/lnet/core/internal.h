@@ -39,9 +39,14 @@ struct lnet_net {
     struct list_head nis;
 };
 
-/* Messages by type, as statistics of an NI count them. */
+/* Messages by type, as statistics of an NI and of a peer's NI count them. */
 struct lnet_type_counts {
     uint32_t put, get, reply, ack;
+};
+
+/* Failures that lowered the health of an NI, or of a peer's NI. */
+struct lnet_health_counts {
+    uint32_t interrupt, dropped, aborted, no_route, timeout, error, network_timeout;
 };
 
 struct lnet_ni {
@@ -67,6 +72,7 @@ struct lnet_ni {
     uint32_t sequence; /* for round robin between NIs */
     bool shutting_down;
     struct lnet_type_counts sent, received, dropped;
+    struct lnet_health_counts failures;
 };
 
 /* ---- peers --------------------------------------------------------------------------------- */
@@ -95,6 +101,7 @@ struct lnet_peer_ni {
 
     uint32_t sequence; /* for round robin */
     int health;
+    struct lnet_type_counts sent, received;
     struct lnet_gateway *gateway; /* NULL: no route leads through it */
     sim_time_t last_alive, last_query;
     bool alive;
@@ -105,6 +112,8 @@ struct lnet_peer_ni {
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;
     struct list_head on_peer, on_recovery;
+    struct lnet_type_counts dropped; /* not sent, because the peer was dead */
+    struct lnet_health_counts failures;
 };
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */

@@ -205,7 +205,7 @@ struct lnet_msg {
     uint32_t retries;
     sim_time_t deadline; /* no resend after it */
     sim_time_t began; /* committed */
-    sim_time_t release_at; /* from a delay rule */
+    sim_time_t release_at; /* from a delay rule, or from a router */
     lnet_nid_t source_argument; /* of LNetPut and LNetGet: the NI to use, or LNET_NID_ANY */
     struct lnet_ni *tx_ni, *rx_ni;
     struct lnet_peer_ni *tx_peer, *rx_peer; /* next hop, last hop */
@@ -287,6 +287,8 @@ struct lnet_instance {
     struct sim_timer pinger;
     bool routing;
     struct lnet_router_pool *pools; /* LNET_POOLS; NULL: never was a router */
+    struct list_head forwarding; /* whole messages, in order of release_at */
+    struct sim_timer forward;
 
     struct lnet_ping_target *ping;
     struct lnet_eq *ping_eq; /* of LNet's own pings */

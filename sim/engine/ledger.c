@@ -2,13 +2,9 @@
 #include "engine/ledger.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #define TEXTS_MAX 32
 #define TEXT_BYTES 256
@@ -24,111 +20,6 @@ static struct {
 /* Takes what belongs to no registered book, so that not even a layer's worst mistake goes unseen.
  */
 static struct sim_ledger_book stray;
-
-/* ---- digest ---------------------------------------------------------------------------------- */
-
-/*
- * The message is seen as 8-byte words of two halves. Word i contributes (low + a_i) * (high + b_i),
- * where the sums are taken modulo 2^32 and the product is not (the NH hash), and a_i, b_i are two
- * arithmetic progressions of odd step: one multiplication for 8 bytes, of a kind that processors
- * have for several words at a time, and no state from word to word, so pieces may be summed in any
- * order. A word of which a piece has only some bytes gets a_i and b_i of its own for each (first
- * byte, count), so that "ab" is not "ab\0".
- */
-#define A_STEP 0x9e3779b1u
-#define A_FIRST 0x72be579bu
-#define B_STEP 0x85ebca77u
-#define B_FIRST 0xb3f025b5u
-#define PARTIAL 0x27d4eb2fu
-
-static inline uint64_t product(uint64_t word, uint32_t a, uint32_t b)
-{
-    return (uint64_t)((uint32_t)word + a) * ((uint32_t)(word >> 32) + b);
-}
-
-static inline uint64_t load(const uint8_t *bytes)
-{
-    uint64_t word;
-
-    memcpy(&word, bytes, sizeof word);
-    return le64toh(word);
-}
-
-/* `count` bytes that start `first` bytes into word i; first + count <= 8 */
-static uint64_t digest_partial(const uint8_t *bytes, unsigned first, unsigned count, uint64_t i)
-{
-    uint32_t a = A_FIRST + (uint32_t)i * A_STEP, b = B_FIRST + (uint32_t)i * B_STEP;
-    uint32_t part = (first << 3 | count) * PARTIAL;
-    uint8_t word[8] = {0};
-
-    memcpy(word + first, bytes, count);
-    return product(load(word), a ^ part, b + part);
-}
-
-/* Words whose first has these keys. */
-static inline uint64_t digest_few(const uint8_t *at, uint64_t words, uint32_t a, uint32_t b)
-{
-    uint64_t sum = 0;
-
-    for (; words > 0; words--, at += 8, a += A_STEP, b += B_STEP)
-        sum += product(load(at), a, b);
-    return sum;
-}
-
-/* Whole words from word i on. */
-#ifdef __SSE2__
-static inline __m128i product_of_two(const uint8_t *at, __m128i keys)
-{
-    __m128i sums = _mm_add_epi32(_mm_loadu_si128((const __m128i *)at), keys);
-
-    return _mm_mul_epu32(sums, _mm_srli_epi64(sums, 32));
-}
-
-static uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i)
-{
-    uint32_t a = A_FIRST + (uint32_t)i * A_STEP, b = B_FIRST + (uint32_t)i * B_STEP;
-    __m128i keys = _mm_set_epi32((int)(b + B_STEP), (int)(a + A_STEP), (int)b, (int)a);
-    const __m128i step =
-        _mm_set_epi32((int)(2 * B_STEP), (int)(2 * A_STEP), (int)(2 * B_STEP), (int)(2 * A_STEP));
-    __m128i sum = _mm_setzero_si128(), other = sum;
-
-    for (; words >= 4; words -= 4, at += 32) {
-        sum = _mm_add_epi64(sum, product_of_two(at, keys));
-        keys = _mm_add_epi32(keys, step);
-        other = _mm_add_epi64(other, product_of_two(at + 16, keys));
-        keys = _mm_add_epi32(keys, step);
-    }
-    sum = _mm_add_epi64(sum, other);
-    a = (uint32_t)_mm_cvtsi128_si32(keys);
-    b = (uint32_t)((uint64_t)_mm_cvtsi128_si64(keys) >> 32);
-    sum = _mm_add_epi64(sum, _mm_srli_si128(sum, 8));
-    return (uint64_t)_mm_cvtsi128_si64(sum) + digest_few(at, words, a, b);
-}
-#else
-static uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i)
-{
-    return digest_few(at, words, A_FIRST + (uint32_t)i * A_STEP, B_FIRST + (uint32_t)i * B_STEP);
-}
-#endif
-
-uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
-{
-    const uint8_t *at = bytes;
-    uint64_t i = offset / 8, sum = 0;
-    unsigned first = offset % 8, count;
-
-    if (sim_unlikely(first != 0) && length > 0) {
-        count = length < 8 - first ? (unsigned)length : 8 - first;
-        sum = digest_partial(at, first, count, i);
-        at += count;
-        length -= count;
-        i++;
-    }
-    sum += digest_words(at, length / 8, i);
-    if (length % 8 != 0)
-        sum += digest_partial(at + (length & ~UINT64_C(7)), 0, length % 8, i + length / 8);
-    return sum;
-}
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 

@@ -51,6 +51,7 @@ struct test {
     struct rank *rank;
     uint32_t id, size, bytes, window;
     uint32_t first_server; /* those that are sent to are from here on */
+    uint32_t gets; /* percent of the requests */
     uint64_t messages, sent, in_flight, received, lost;
     bool ack, wrong;
     bool over; /* nobody sends any more */
@@ -249,7 +250,7 @@ static int request(struct test *test, struct slot *slot)
     int rc;
 
     slot->peer = choose(test);
-    slot->is_get = rank_random(test->rank) % 100 < rank_arg_count(test->rank, "gets");
+    slot->is_get = rank_random(test->rank) % 100 < test->gets;
     slot->number = test->sent++;
     slot->busy = true;
     slot->answered = false;
@@ -449,6 +450,7 @@ static int lnet_put_main(struct rank *rank)
     test->bytes = (uint32_t)rank_arg_count(rank, "bytes");
     test->window = (uint32_t)rank_arg_count(rank, "window");
     test->messages = rank_arg_count(rank, "messages");
+    test->gets = (uint32_t)rank_arg_count(rank, "gets");
     test->ack = rank_arg_bool(rank, "ack");
     test->first_server = servers > 0 && servers < test->size ? test->size - servers : 0;
     rc = LNetNIInit(PID_LNET);

@@ -104,6 +104,17 @@ static inline const mad_driver_interface_t *mad_interface(p_mad_connection_t con
  */
 bool mad_wait_spins(unsigned *passes);
 
+/*
+ * Charges the CPU time of a step of a message on the channel, for models of networks; BEGIN_PACKING
+ * stands for PORT_STEP_BEGIN_PACKING. A real CPU takes the time by itself, so there it is nothing.
+ */
+#ifdef MAD_SIMULATED
+#define mad_cost(channel, step, amount) \
+    port_step_spend((channel)->adapter->driver->name, PORT_STEP_##step, (amount))
+#else
+#define mad_cost(channel, step, amount) ((void)(channel), (void)(amount))
+#endif
+
 /* ---- failures (failure.c) -------------------------------------------------------------------- */
 
 void mad_report(const mad_failure_t *failure);

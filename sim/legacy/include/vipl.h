@@ -170,7 +170,7 @@ typedef struct {
 typedef struct {
     VIP_UINT16 HostAddressLen;
     VIP_UINT16 DiscriminatorLen;
-    VIP_UINT8 HostAddress[1]; /* that many bytes, and the discriminator behind them */
+    VIP_UINT8 HostAddress[]; /* that many bytes, and the discriminator behind them */
 } VIP_NET_ADDRESS;
 
 typedef struct {

@@ -50,8 +50,10 @@ static void destroy(void *arg)
 {
     struct via_devices *devices = arg;
 
+    devices->ending = true;
     while (devices->processes != NULL)
         via_process_end(devices->processes);
+    via_messages_free(devices);
     if (handlers != NULL)
         g_hash_table_destroy(handlers);
     handlers = NULL;
@@ -171,8 +173,7 @@ static struct via_thread *thread_of(struct via_process *process)
     return NULL;
 }
 
-bool via_process_wait(struct via_process *process, sim_time_t deadline,
-                      const struct sim_wait *wait)
+bool via_process_wait(struct via_process *process, sim_time_t deadline, const struct sim_wait *wait)
 {
     struct via_thread *thread = thread_of(process);
 
@@ -232,7 +233,8 @@ sim_time_t via_deadline(VIP_ULONG timeout)
     return sim_now() + timeout * SIM_MS;
 }
 
-/* ---- handles: kind, device, generation, number ------------------------------------------------------- */
+/* ---- handles: kind, device, generation, number
+ * ------------------------------------------------------- */
 
 static void *handle_of(const struct via_process *process, uint8_t kind, uint32_t generation,
                        uint32_t index)

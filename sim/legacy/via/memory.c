@@ -8,8 +8,7 @@
 
 static VIP_MEM_HANDLE handle_of(const struct via_nic *nic, const struct via_region *region)
 {
-    return (VIP_MEM_HANDLE)region->generation << 24 |
-           ((VIP_MEM_HANDLE)(region - nic->regions) + 1);
+    return (VIP_MEM_HANDLE)region->generation << 24 | ((VIP_MEM_HANDLE)(region - nic->regions) + 1);
 }
 
 struct via_region *via_region_get(const struct via_nic *nic, VIP_MEM_HANDLE handle)
@@ -152,8 +151,8 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VIP_M
 
     if (region == NULL || MemAttributes == NULL)
         return VIP_INVALID_PARAMETER;
-    *MemAttributes = (VIP_MEM_ATTRIBUTES){.Ptag = region->ptag->handle,
-                                          .EnableRdmaWrite = region->write};
+    *MemAttributes =
+        (VIP_MEM_ATTRIBUTES){.Ptag = region->ptag->handle, .EnableRdmaWrite = region->write};
     return VIP_SUCCESS;
 }
 

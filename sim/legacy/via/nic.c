@@ -253,8 +253,8 @@ bool via_host_find(const struct via_devices *devices, const VIP_NET_ADDRESS *add
 
     if (address->HostAddressLen != VIA_ADDRESS_BYTES || bytes[0] != 0x02 || bytes[1] != 0)
         return false;
-    *endpoint = (uint32_t)bytes[2] << 24 | (uint32_t)bytes[3] << 16 | (uint32_t)bytes[4] << 8 |
-                bytes[5];
+    *endpoint =
+        (uint32_t)bytes[2] << 24 | (uint32_t)bytes[3] << 16 | (uint32_t)bytes[4] << 8 | bytes[5];
     return *endpoint < devices->network->endpoints;
 }
 
@@ -267,8 +267,8 @@ VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, const VIP_CHAR *Name,
     if (nic == NULL || Name == NULL || Address == NULL)
         return VIP_INVALID_PARAMETER;
     if (!nic->names || NameIndex != 0 || strncmp(Name, "node", 4) != 0 ||
-        !g_ascii_string_to_unsigned(Name + 4, 10, 0,
-                                    nic->process->devices->network->endpoints - 1, &endpoint, NULL))
+        !g_ascii_string_to_unsigned(Name + 4, 10, 0, nic->process->devices->network->endpoints - 1,
+                                    &endpoint, NULL))
         return VIP_ERROR_NAMESERVICE;
     if (Address->HostAddressLen < VIA_ADDRESS_BYTES)
         return VIP_INVALID_PARAMETER;

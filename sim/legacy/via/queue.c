@@ -101,10 +101,8 @@ static uint32_t operation(const struct via_queue *queue, const VIP_DESCRIPTOR *d
 void via_queue_flush(struct via_queue *queue)
 {
     while (queue->open != NULL)
-        via_queue_complete(queue,
-                           operation(queue, queue->open->descriptor) |
-                               VIP_STATUS_DESC_FLUSHED_ERROR,
-                           0);
+        via_queue_complete(
+            queue, operation(queue, queue->open->descriptor) | VIP_STATUS_DESC_FLUSHED_ERROR, 0);
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
@@ -171,8 +169,7 @@ static VIP_RETURN post(VIP_VI_HANDLE handle, VIP_DESCRIPTOR *descriptor, VIP_MEM
     struct via_queue *queue;
     struct via_work *work;
 
-    if (vi == NULL || descriptor == NULL ||
-        (uintptr_t)descriptor % VIP_DESCRIPTOR_ALIGNMENT != 0)
+    if (vi == NULL || descriptor == NULL || (uintptr_t)descriptor % VIP_DESCRIPTOR_ALIGNMENT != 0)
         return VIP_INVALID_PARAMETER;
     network = vi->nic->process->devices->network;
     queue = receive ? &vi->receive : &vi->send;

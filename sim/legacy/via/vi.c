@@ -17,8 +17,7 @@ static bool is_one_bit(VIP_RELIABILITY_LEVEL level)
 
 VIP_RETURN via_attributes_check(const struct via_nic *nic, const VIP_VI_ATTRIBUTES *attributes)
 {
-    const struct via_ptag *ptag =
-        via_handle_get(nic->process, VIA_HANDLE_PTAG, attributes->Ptag);
+    const struct via_ptag *ptag = via_handle_get(nic->process, VIA_HANDLE_PTAG, attributes->Ptag);
     unsigned supported = (unsigned)nic->process->devices->network->values[VIA_RELIABILITY];
 
     if (!is_one_bit(attributes->ReliabilityLevel) ||
@@ -89,7 +88,7 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttributes
 /* Tells the other end of a connection that it is over. */
 static void tell_peer(struct via_vi *vi)
 {
-    if (vi->state != VIP_STATE_CONNECTED)
+    if (vi->state != VIP_STATE_CONNECTED || vi->nic->process->devices->ending)
         return;
     via_send_control(vi->nic->process->devices, VIA_DISCONNECT, vi->nic->process->endpoint,
                      vi->peer_endpoint, vi->number, vi->peer, 0, VIP_SUCCESS);
@@ -172,6 +171,7 @@ void via_vi_break(struct via_vi *vi, bool reported)
     if (vi->state != VIP_STATE_CONNECTED)
         return;
     vi->state = VIP_STATE_ERROR;
+    vi->era++;
     via_queue_flush(&vi->send);
     via_queue_flush(&vi->receive);
     if (reported)
@@ -189,6 +189,7 @@ VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
         return VIP_INVALID_STATE;
     tell_peer(vi);
     vi->state = VIP_STATE_IDLE;
+    vi->era++;
     via_queue_flush(&vi->send);
     via_queue_flush(&vi->receive);
     via_process_wake(vi->nic->process);

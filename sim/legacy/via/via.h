@@ -3,9 +3,9 @@
  * M-VIA on Fast Ethernet: a NIC that the host's kernel emulates. Each API object is a struct of its
  * own; programs hold handles, which are numbers, so that a wrong one is found out.
  *
- * A message goes through four times: it is posted; the kernel of the sender takes it (checks, copies
- * and cuts it into frames); its last frame leaves the wire; the kernel of the receiver has placed
- * it. Everything of another host happens in the last one.
+ * A message goes through four times: it is posted; the kernel of the sender takes it (checks,
+ * copies and cuts it into frames); its last frame leaves the wire; the kernel of the receiver has
+ * placed it. Everything of another host happens in the last one.
  */
 #ifndef JACQUARD_LEGACY_VIA_H
 #define JACQUARD_LEGACY_VIA_H
@@ -65,6 +65,9 @@ struct via_devices {
     struct via_vi **vis; /* by number; NULL: destroyed */
     uint32_t vi_count, vi_room;
     struct via_request *requests; /* connections that are being made */
+    uint32_t request_count; /* numbers handed out */
+    struct via_message *messages;
+    bool ending; /* nothing is sent any more */
     struct sim_ledger_book book;
     uint64_t registered; /* regions now */
     uint64_t dropped; /* messages that found no receive */
@@ -96,7 +99,7 @@ struct via_process {
     struct via_thread { /* that has called the API */
         struct sim_fiber *fiber;
         bool waits, handler; /* handler: it was started for one */
-    } *threads;
+    } * threads;
     uint32_t thread_count;
     struct via_nic *nics;
 };
@@ -179,7 +182,7 @@ struct via_cq {
     struct via_entry {
         void *vi; /* handle */
         VIP_BOOLEAN receive;
-    } *entries; /* ring */
+    } * entries; /* ring */
     VIP_CQ_NOTIFY_HANDLER handler; /* NULL: none */
     void *context;
 };
@@ -218,7 +221,7 @@ struct via_vi {
     VIP_VI_ATTRIBUTES attributes;
     struct via_ptag *ptag;
     struct via_queue send, receive;
-    struct via_request *request; /* that it has made, while CONNECT_PENDING */
+    uint32_t era; /* counts connections, so that what belongs to an old one is found out */
     sim_time_t ordered; /* nothing of it arrives before what it sent earlier */
 };
 
@@ -257,18 +260,23 @@ enum via_kind {
     VIA_REQUEST,
     VIA_ACCEPT,
     VIA_REFUSE,
-    VIA_DISCONNECT
+    VIA_DISCONNECT,
+    VIA_SUSPICION /* an event of one host, and no message */
 };
 
 struct via_message {
     struct sim_event event;
     struct via_devices *devices;
+    struct via_message *next, **link; /* of all that exist */
     enum via_kind kind;
     uint32_t source, target; /* endpoints */
     uint32_t from, to; /* VIs; REQUEST, ACCEPT, REFUSE: the requester's */
-    uint32_t request; /* number */
+    struct via_work *work; /* of the sending VI, if that is still in the same era */
+    uint32_t era;
+    uint32_t request; /* number of a connection that is being made */
     VIP_RETURN answer; /* REFUSE */
-    bool lost, failed, answers, immediate;
+    bool lost, unreachable, immediate;
+    uint32_t status; /* of the send that it ends, errors */
     uint32_t immediate_data;
     uint64_t remote_address;
     VIP_MEM_HANDLE remote_handle;
@@ -278,20 +286,21 @@ struct via_message {
     uint8_t *data;
 };
 
-/* The first descriptor of the send queue that was not handed to the kernel yet. */
-void via_send(struct via_vi *vi);
+/* Hands a descriptor that was posted to the kernel. */
+void via_send(struct via_vi *vi, struct via_work *work);
 /* A message of the kernels, without data. */
 void via_send_control(struct via_devices *devices, enum via_kind kind, uint32_t source,
                       uint32_t target, uint32_t from, uint32_t to, uint32_t request,
                       VIP_RETURN answer);
-void via_place(struct via_message *message); /* it has arrived */
-void via_message_free(struct via_message *message);
-/* The peer does not answer: after a while the connection is lost. */
-void via_suspect(struct via_vi *vi);
+void via_place(struct via_message *message); /* it has arrived: DATA, RDMA_WRITE */
+void via_messages_free(struct via_devices *devices);
+/* The send that a message came from is done. */
+void via_sent(struct via_message *message, uint32_t status);
 
 /* ---- connections (connect.c) ----------------------------------------------------------------- */
 
 void via_connect_arrived(struct via_message *message); /* REQUEST, ACCEPT, REFUSE, DISCONNECT */
+void via_connect_unreachable(const struct via_message *message); /* it is lost */
 /* What the process waits for, and connections that wait for it, are no more. */
 void via_connect_end(struct via_process *process);
 void via_connect_forget(struct via_vi *vi);

@@ -13,6 +13,9 @@ const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
 #endif
     {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+#ifdef MAD_SIMULATED /* their networks exist in simulation only */
+    {"via", mad_VIA, mad_via_register, mad_via_usable, NULL},
+#endif
 #ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},
     {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
@@ -23,7 +26,10 @@ const struct mad_driver_entry mad_drivers[] = {
 
 /* Parameters of drivers that both ends of a connection must share. */
 static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
-                                                "MAD_GNI_BTE_MIN"};
+                                                "MAD_GNI_BTE_MIN", "MAD_VIA_FORCE"};
+
+/* Words that a parameter may have in place of a number: the methods of VIA, by link, from 1. */
+static const char *const parameter_words[] = {"static", "dynamic", "rdma"};
 
 long mad_parameter(const char *name, long otherwise)
 {
@@ -38,6 +44,9 @@ long mad_parameter(const char *name, long otherwise)
             text = *each + length + 1;
     if (text == NULL || *text == '\0')
         return otherwise;
+    for (size_t i = 0; i < sizeof(parameter_words) / sizeof(parameter_words[0]); i++)
+        if (strcmp(text, parameter_words[i]) == 0)
+            return (long)i + 1;
     value = strtol(text, &end, 10);
     return *end == '\0' ? value : otherwise;
 }

@@ -127,6 +127,8 @@ void mad_tcp_register(p_mad_driver_t driver);
 void mad_shm_register(p_mad_driver_t driver);
 void mad_loop_register(p_mad_driver_t driver);
 void mad_gni_register(p_mad_driver_t driver);
+void mad_via_register(p_mad_driver_t driver);
+int mad_via_usable(void); /* whether it can have an adapter without a list of adapters */
 int mad_gni_usable(void); /* whether the process has credentials of uGNI */
 
 #endif

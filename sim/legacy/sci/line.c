@@ -19,8 +19,7 @@ struct content {
     size_t offset; /* in the segment, of the line */
     uint32_t words[WORDS];
     uint16_t stored; /* a bit for each word */
-    sim_time_t since; /* of its first word */
-    sim_time_t left; /* the card's buffer */
+    sim_time_t left; /* the card's buffer; SIM_NEVER: it is there */
 };
 
 struct sci_line {
@@ -45,11 +44,20 @@ struct sci_card *sci_map_card(const struct sci_map *map)
 
 /* ---- on the link ----------------------------------------------------------------------------- */
 
+/*
+ * The line is done. Memory has changed with each line, but a processor that spins on it sees the
+ * lines between two barriers when the last of them is there: the formulas of the model say so.
+ */
 static void line_free(struct sci_line *line)
 {
     struct sci_sequence *sequence = line->sequence;
+    struct sci_card *target = &line->card->devices->cards[line->content.memory->endpoint];
+    const struct sci_line *first;
 
     g_queue_unlink(&sequence->in_flight, &line->link);
+    first = g_queue_peek_head(&sequence->in_flight);
+    if (first == NULL || first->epoch != line->epoch)
+        sci_card_arrival(target);
     sci_memory_unref(line->content.memory);
     g_free(line);
     sci_sequence_unref(sequence);
@@ -80,7 +88,7 @@ static struct sci_line *choose(struct sci_line *line)
          each = each->next) {
         struct sci_line *other = each->data;
 
-        if (other->epoch == line->epoch && other->content.left + base <= sim_now())
+        if (other->epoch == line->epoch && other->content.left <= sim_now() - base)
             candidates[count++] = other;
     }
     return count != 0 ? candidates[sim_random_below(&network->random, count)] : line;
@@ -94,10 +102,8 @@ static void become_visible(struct sim_event *event)
 
     other->content = line->content;
     line->content = content;
-    if (!content.memory->revoked) {
+    if (!content.memory->revoked)
         write_words(&content);
-        sci_card_arrival(&devices->cards[content.memory->endpoint]);
-    }
     sim_ledger_count(&devices->book, 0, 1);
     line_free(line);
 }
@@ -178,7 +184,6 @@ static void leave(struct sci_line *line)
     memmove(&card->buffers[i], &card->buffers[i + 1],
             (--card->buffer_count - i) * sizeof(card->buffers[0]));
     line->content.left = sim_now();
-    line->epoch = line->sequence->epoch;
     line->timer.event.fire = decide;
     sim_timer_arm(&line->timer, occupy_link(card));
 }
@@ -198,9 +203,10 @@ static struct sci_line *line_new(struct sci_card *card, struct sci_map *map, siz
     card->buffers[card->buffer_count++] = line;
     line->card = card;
     line->sequence = sequence;
+    line->epoch = sequence->epoch; /* a barrier makes it leave */
     line->content.memory = map->remote->memory;
     line->content.offset = offset;
-    line->content.since = sim_now();
+    line->content.left = SIM_NEVER;
     line->link.data = line;
     map->remote->memory->refs++;
     sequence->refs++;

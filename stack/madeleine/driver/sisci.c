@@ -8,7 +8,7 @@
 #include "sisci.h"
 
 enum { ALIGNMENT = 64, PROBE_MS = 100 };
-#define POLL_NS UINT64_C(200) /* of a poll that finds nothing */
+#define POLL_NS UINT64_C(500) /* of a poll that finds nothing */
 
 int mad_sisci_usable(void)
 {
@@ -231,6 +231,7 @@ void mad_sisci_register(p_mad_driver_t driver)
         .connection_init = mad_sisci_connection_init,
         .connection_exit = mad_sisci_connection_exit,
         .link_init = link_init,
+        .before_open_channel = mad_sisci_publish,
         .after_open_channel = mad_sisci_connect,
         .quiesce = mad_sisci_quiesce,
         .before_close_channel = mad_sisci_drain,

@@ -79,6 +79,7 @@ struct msisci_channel {
     struct msisci_adapter *adapter;
     p_mad_channel_t object;
     int size, own, last_served;
+    unsigned series; /* of the ids of the own segments */
     uint64_t polled_at; /* the last probe of a program that polls */
     struct msisci_peer **peers; /* by rank; NULL: none */
 };
@@ -101,6 +102,7 @@ int mad_sisci_channel_init(p_mad_channel_t channel);
 int mad_sisci_channel_exit(p_mad_channel_t channel);
 int mad_sisci_connection_init(p_mad_connection_t in, p_mad_connection_t out);
 int mad_sisci_connection_exit(p_mad_connection_t in, p_mad_connection_t out);
+int mad_sisci_publish(p_mad_channel_t channel); /* makes the own segments */
 int mad_sisci_connect(p_mad_channel_t channel);
 int mad_sisci_quiesce(p_mad_channel_t channel);
 int mad_sisci_drain(p_mad_channel_t channel);

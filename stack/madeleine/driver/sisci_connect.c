@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Opening and closing a channel over SISCI. The id of a segment is channel, own rank and the rank
- * that writes it, so every process knows the ids of the others; node ids come from the bootstrap.
+ * that writes it; where another session on the node has these ids, a process adds a number and
+ * publishes it. Node ids come from the bootstrap.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "sisci.h"
 
-enum { CHANNELS_MAX = 256, RANKS_MAX = 256, SECOND = 1 << 24 };
+enum { CHANNELS_MAX = 256, RANKS_MAX = 256, SECOND = 1 << 24, SERIES_SHIFT = 26, SERIES_MAX = 32 };
 
-static unsigned segment_id(const struct msisci_channel *own, int owner, int writer, uint32_t which)
+static unsigned segment_id(const struct msisci_channel *own, unsigned series, int owner, int writer,
+                           uint32_t which)
 {
     return (unsigned)own->object->id | (unsigned)owner << 8 | (unsigned)writer << 16 |
-           which * SECOND;
+           which * SECOND | series << SERIES_SHIFT;
 }
 
 int mad_sisci_channel_init(p_mad_channel_t channel)
@@ -49,6 +52,7 @@ int mad_sisci_channel_exit(p_mad_channel_t channel)
 
 /* ---- the own segments of a peer -------------------------------------------------------------- */
 
+/* MAD_ECONFIG: another segment has its id. */
 static int local_make(struct msisci_peer *peer, int rank, uint32_t which)
 {
     struct msisci_channel *own = peer->channel;
@@ -56,13 +60,18 @@ static int local_make(struct msisci_peer *peer, int rank, uint32_t which)
     unsigned number = own->adapter->number;
     sci_error_t error;
 
-    SCICreateSegment(own->adapter->desc, &local->segment, segment_id(own, own->own, rank, which),
-                     MSISCI_SEGMENT_BYTES, NULL, NULL, 0, &error);
+    SCICreateSegment(own->adapter->desc, &local->segment,
+                     segment_id(own, own->series, own->own, rank, which), MSISCI_SEGMENT_BYTES,
+                     NULL, NULL, 0, &error);
     if (error != SCI_ERR_OK) {
         local->segment = NULL;
-        return error == SCI_ERR_NOSPC ? MAD_ENOMEM : MAD_EDRIVER;
+        return error == SCI_ERR_SEGMENTID_USED ? MAD_ECONFIG
+               : error == SCI_ERR_NOSPC        ? MAD_ENOMEM
+                                               : MAD_EDRIVER;
     }
     SCIPrepareSegment(local->segment, number, 0, &error);
+    if (error == SCI_ERR_SEGMENTID_USED)
+        return MAD_ECONFIG; /* on this adapter */
     if (error == SCI_ERR_OK)
         local->memory = SCIMapLocalSegment(local->segment, &local->map, 0, MSISCI_SEGMENT_BYTES,
                                            NULL, 0, &error);
@@ -94,7 +103,7 @@ static void local_free(struct msisci_peer *peer, struct msisci_local *local)
 int mad_sisci_connection_init(p_mad_connection_t in, p_mad_connection_t out)
 {
     struct msisci_channel *own = mad_sisci_channel(in->channel);
-    int rank = in->remote_host_id, error = MAD_OK;
+    int rank = in->remote_host_id;
     struct msisci_peer *peer;
 
     in->nb_link = out->nb_link = MSISCI_LINKS;
@@ -108,9 +117,45 @@ int mad_sisci_connection_init(p_mad_connection_t in, p_mad_connection_t out)
     peer->out = out;
     in->specific = out->specific = peer;
     own->peers[rank] = peer;
-    for (uint32_t i = 0; i < own->adapter->segments && error == MAD_OK; i++)
-        error = local_make(peer, rank, i);
-    return error;
+    return MAD_OK;
+}
+
+static int make_all(struct msisci_channel *own)
+{
+    int error = MAD_OK, rank;
+
+    for (rank = 0; rank < own->size; rank++)
+        for (uint32_t i = 0; i < own->adapter->segments && own->peers[rank] != NULL; i++) {
+            error = local_make(own->peers[rank], rank, i);
+            if (error != MAD_OK)
+                return error;
+        }
+    return MAD_OK;
+}
+
+static void free_all(struct msisci_channel *own)
+{
+    for (int rank = 0; rank < own->size; rank++)
+        for (uint32_t i = 0; i < MSISCI_SEGMENTS_MAX && own->peers[rank] != NULL; i++) {
+            local_free(own->peers[rank], &own->peers[rank]->local[i]);
+            own->peers[rank]->local[i] = (struct msisci_local){0};
+        }
+}
+
+int mad_sisci_publish(p_mad_channel_t channel)
+{
+    struct msisci_channel *own = mad_sisci_channel(channel);
+    char text[16];
+    int error;
+
+    while ((error = make_all(own)) == MAD_ECONFIG && own->series + 1 < SERIES_MAX) {
+        free_all(own);
+        own->series++;
+    }
+    if (error != MAD_OK)
+        return error == MAD_ECONFIG ? MAD_EDRIVER : error;
+    snprintf(text, sizeof(text), "%02u", own->series); /* always of one length */
+    return mad_channel_publish(channel, text);
 }
 
 /* ---- those of the peer ----------------------------------------------------------------------- */
@@ -125,15 +170,15 @@ static sci_callback_action_t on_event(void *arg, sci_remote_segment_t segment,
     return SCI_CALLBACK_CONTINUE;
 }
 
-static int remote_make(struct msisci_peer *peer, int rank, uint32_t which)
+static int remote_make(struct msisci_peer *peer, int rank, unsigned series, uint32_t which)
 {
     struct msisci_channel *own = peer->channel;
     struct msisci_remote *remote = &peer->remote[which];
     sci_error_t error;
 
     SCIConnectSegment(own->adapter->desc, &remote->segment, peer->node,
-                      segment_id(own, rank, own->own, which), own->adapter->number, on_event, peer,
-                      SCI_INFINITE_TIMEOUT, SCI_FLAG_USE_CALLBACK, &error);
+                      segment_id(own, series, rank, own->own, which), own->adapter->number,
+                      on_event, peer, SCI_INFINITE_TIMEOUT, SCI_FLAG_USE_CALLBACK, &error);
     if (error == SCI_ERR_OK)
         SCIMapRemoteSegment(remote->segment, &remote->map, 0, MSISCI_SEGMENT_BYTES, NULL, 0,
                             &error);
@@ -160,14 +205,19 @@ static void remote_free(struct msisci_remote *remote)
 static int connect_peer(struct msisci_channel *own, int rank)
 {
     struct msisci_peer *peer = own->peers[rank];
+    unsigned series;
     char text[32];
     int error = mad_adapter_parameter(own->object->adapter, rank, text, sizeof(text));
 
     if (error != MAD_OK)
         return error;
     peer->node = (unsigned)strtoul(text, NULL, 10);
+    error = mad_channel_parameter(own->object, rank, text, sizeof(text));
+    if (error != MAD_OK)
+        return error;
+    series = (unsigned)strtoul(text, NULL, 10);
     for (uint32_t i = 0; i < own->adapter->segments && error == MAD_OK; i++)
-        error = remote_make(peer, rank, i);
+        error = remote_make(peer, rank, series, i);
     return error;
 }
 

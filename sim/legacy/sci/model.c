@@ -21,23 +21,39 @@ _Static_assert(G_N_ELEMENTS(params) == SCI_PARAMS, "a row for each number");
 static void *create(struct legacy_network *network)
 {
     struct sci_devices *devices = g_new0(struct sci_devices, 1);
+    char *book = g_strconcat(network->config.name, ".lines", NULL);
+    uint32_t i;
 
     devices->network = network;
+    devices->book_name = book;
+    sim_ledger_book_register(&devices->book, book);
     devices->cards = g_new0(struct sci_card, network->endpoints);
+    for (i = 0; i < network->endpoints; i++) {
+        devices->cards[i].devices = devices;
+        devices->cards[i].endpoint = i;
+        devices->cards[i].waiters = g_ptr_array_new();
+    }
+    sci_library_begin();
     return devices;
 }
 
 static void destroy(void *state)
 {
     struct sci_devices *devices = state;
+    uint32_t i;
 
+    sci_library_end();
+    for (i = 0; i < devices->network->endpoints; i++)
+        g_ptr_array_unref(devices->cards[i].waiters);
     g_free(devices->cards);
+    g_free(devices->book_name);
     g_free(devices);
 }
 
-static void process_left(void *state, uint32_t endpoint, uint64_t process)
+static void process_left(void *devices, uint32_t endpoint, uint64_t process)
 {
-    (void)state, (void)endpoint, (void)process;
+    (void)devices, (void)endpoint;
+    sci_process_left(process);
 }
 
 const struct legacy_model legacy_sci_model = {

@@ -267,10 +267,12 @@ static void publish_aries(const struct aries_fabric *aries)
 
 static void publish_legacy(const struct legacy_network *legacy, const char *name)
 {
+    char *prefix = g_strconcat("legacy.", name, NULL);
     struct legacy_counters counters;
 
     legacy_counters_get(legacy, &counters);
-    publish(name, legacy_table, G_N_ELEMENTS(legacy_table), &counters);
+    publish(prefix, legacy_table, G_N_ELEMENTS(legacy_table), &counters);
+    g_free(prefix);
 }
 
 void cluster_networks_publish(const struct cluster *cluster)

@@ -126,6 +126,8 @@ void mad_wait_idle(struct port_timer *timer);
 void mad_tcp_register(p_mad_driver_t driver);
 void mad_shm_register(p_mad_driver_t driver);
 void mad_loop_register(p_mad_driver_t driver);
+void mad_sisci_register(p_mad_driver_t driver);
+int mad_sisci_usable(void); /* whether the host has an SCI card */
 void mad_gni_register(p_mad_driver_t driver);
 void mad_via_register(p_mad_driver_t driver);
 int mad_via_usable(void); /* whether it can have an adapter without a list of adapters */

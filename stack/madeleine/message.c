@@ -52,11 +52,11 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
         return;
     if (outgoing)
         mad_cost(connection->channel, PACK, 1);
-    else
-        mad_cost(connection->channel, UNPACK, 1);
     error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
     if (error == MAD_OK)
         error = outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
+    if (!outgoing) /* a block that comes in several frames is not unpacked while they come */
+        mad_cost(connection->channel, UNPACK, 1);
     if (error == MAD_OK)
         mad_check_count(connection, block);
     else

@@ -234,7 +234,7 @@ static void nothing_posted(struct process *self)
     vi = vi_of_level(self);
     process_accept(self, vi, 9);
     sim_sleep_until(sim_now() + 5 * SIM_MS);
-    CHECK(world_devices()->dropped == 1);
+    CHECK(world_network->counters.dropped == 1);
     CHECK(world_devices()->errors[VIP_ERROR_RECVQ_EMPTY] == 1);
     CHECK(state_of(vi) ==
           (level == VIP_SERVICE_UNRELIABLE ? VIP_STATE_CONNECTED : VIP_STATE_ERROR));

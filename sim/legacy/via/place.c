@@ -37,7 +37,7 @@ static void deliver(struct via_message *message)
 
 static void no_receive(struct via_message *message, struct via_vi *vi)
 {
-    message->devices->dropped++;
+    message->devices->network->counters.dropped++;
     via_error(vi->nic, vi, NULL, NULL, VIP_RESOURCE_VI, VIP_ERROR_RECVQ_EMPTY);
     refuse(message, vi, VIP_STATUS_REMOTE_DESC_ERROR);
 }
@@ -112,7 +112,7 @@ static void place_rdma(struct via_message *message, struct via_vi *vi)
     if (message->immediate && vi->receive.open != NULL) {
         receive_done(message, vi, VIP_STATUS_OP_REMOTE_RDMA_WRITE);
     } else if (message->immediate) {
-        message->devices->dropped++;
+        message->devices->network->counters.dropped++;
         via_error(vi->nic, vi, NULL, NULL, VIP_RESOURCE_VI, VIP_ERROR_RECVQ_EMPTY);
     }
     deliver(message);
@@ -125,6 +125,11 @@ void via_place(struct via_message *message)
     if (vi == NULL || vi->state != VIP_STATE_CONNECTED || vi->peer != message->from) {
         sim_ledger_settle(&message->entry, SIM_LEDGER_ABANDONED);
         answer(message, VIP_STATUS_TRANSPORT_ERROR);
+        return;
+    }
+    if (message->lost) {
+        via_error(vi->nic, vi, NULL, NULL, VIP_RESOURCE_VI, VIP_ERROR_RDMAW_ABORT);
+        sim_ledger_settle(&message->entry, SIM_LEDGER_ERROR);
         return;
     }
     if (message->kind == VIA_RDMA_WRITE)

@@ -70,7 +70,6 @@ struct via_devices {
     bool ending; /* nothing is sent any more */
     struct sim_ledger_book book;
     uint64_t registered; /* regions now */
-    uint64_t dropped; /* messages that found no receive */
     uint64_t errors[VIP_ERROR_CATASTROPHIC + 1]; /* asynchronous ones, by code */
 };
 

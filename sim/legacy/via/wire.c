@@ -221,7 +221,9 @@ static void left(struct sim_event *event)
 
     if (vi != NULL && !via_is_reliable(vi))
         via_sent(message, 0);
-    if (message->lost || message->unreachable) {
+    /* The receiver's kernel sees by the numbers of frames that an RDMA write is not complete. */
+    if ((message->lost && (message->kind != VIA_RDMA_WRITE || vi == NULL || via_is_reliable(vi))) ||
+        message->unreachable) {
         abandon(message);
         return;
     }

@@ -231,6 +231,7 @@ static const struct counter legacy_table[] = {
     LEGACY(bytes, BYTES),
     LEGACY(lost, COUNT),
     LEGACY(unreachable, COUNT),
+    LEGACY(dropped, COUNT),
 };
 
 /* Metrics appear in the result in the order of the table. */

@@ -78,6 +78,7 @@ void legacy_spend(const struct legacy_network *network, enum legacy_step step, u
 
 struct legacy_counters {
     uint64_t packets, bytes, lost, unreachable;
+    uint64_t dropped; /* messages that the receiver had no room for */
 };
 void legacy_counters_get(const struct legacy_network *network, struct legacy_counters *counters);
 

@@ -23,6 +23,7 @@ struct legacy_model {
 };
 extern const struct legacy_model legacy_sci_model;
 extern const struct legacy_model legacy_via_model;
+extern const struct legacy_model legacy_sbp_model;
 
 #define LEGACY_MODEL_SPLIT "assumed split of the total that the paper measured"
 /* The costs of a library's steps, in the order of enum legacy_step; `copy` is common to all. */
@@ -81,6 +82,8 @@ enum legacy_outcome legacy_transmit(struct legacy_network *network, struct legac
 /* Whether there is a live path now; asks no rule. */
 bool legacy_reachable(const struct legacy_network *network, uint32_t source, uint32_t target);
 
+uint32_t legacy_endpoint_of(const struct legacy_network *network, uint64_t process);
+bool legacy_process_alive(const struct legacy_network *network, uint64_t process);
 bool legacy_find(enum legacy_kind kind, uint32_t adapter, struct legacy_place *place);
 
 #endif

@@ -10,9 +10,11 @@
 static const struct legacy_model *const models[LEGACY_KINDS] = {
     [LEGACY_SCI] = &legacy_sci_model,
     [LEGACY_VIA] = &legacy_via_model,
+    [LEGACY_SBP] = &legacy_sbp_model,
 };
 
 static legacy_find_fn *finder;
+static legacy_locate_fn *locator;
 
 const char *legacy_kind_name(enum legacy_kind kind)
 {
@@ -35,6 +37,26 @@ void legacy_set_find(legacy_find_fn *find)
 bool legacy_find(enum legacy_kind kind, uint32_t adapter, struct legacy_place *place)
 {
     return finder != NULL && finder(kind, adapter, place);
+}
+
+void legacy_set_locate(legacy_locate_fn *locate)
+{
+    locator = locate;
+}
+
+uint32_t legacy_endpoint_of(const struct legacy_network *network, uint64_t process)
+{
+    bool alive;
+
+    return locator(network, process, &alive);
+}
+
+bool legacy_process_alive(const struct legacy_network *network, uint64_t process)
+{
+    bool alive;
+
+    locator(network, process, &alive);
+    return alive;
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ const struct mad_driver_entry mad_drivers[] = {
 #ifdef MAD_SIMULATED
     {"sisci", mad_SISCI, mad_sisci_register, mad_sisci_usable, NULL},
     {"via", mad_VIA, mad_via_register, mad_via_usable, NULL},
+    {"sbp", mad_SBP, mad_sbp_register, mad_sbp_usable, NULL},
 #endif
 #ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},

@@ -43,10 +43,25 @@ static bool find_device(enum legacy_kind kind, uint32_t adapter, struct legacy_p
 
         if (device->network->scenario->kind != kind || adapter-- != 0)
             continue;
-        *place = (struct legacy_place){device->network->legacy, device->endpoint, process_of(rank)};
+        *place = (struct legacy_place){device->network->legacy, device->endpoint, process_of(rank),
+                                       rank->id, rank->job->rank_count};
         return true;
     }
     return false;
+}
+
+static struct cluster *located; /* its processes */
+
+static uint32_t locate(const struct legacy_network *network, uint64_t process, bool *alive)
+{
+    const struct rank *rank = &located->jobs[(process >> 32) - 1].ranks[(uint32_t)process];
+    const struct cluster_node *node = &located->nodes[rank->node];
+    uint32_t i = 0;
+
+    while (i < node->device_count && node->devices[i].network->legacy != network)
+        i++;
+    *alive = rank->state == RANK_WAITING || rank->state == RANK_RUNNING;
+    return i < node->device_count ? node->devices[i].endpoint : UINT32_MAX;
 }
 
 bool cluster_legacy_create(struct cluster *cluster, struct cluster_network *network,
@@ -64,6 +79,8 @@ bool cluster_legacy_create(struct cluster *cluster, struct cluster_network *netw
     g_assert(config.packet_point != NULL); /* the network has registered it */
     network->legacy = setting.legacy = legacy_network_create(&config);
     legacy_set_find(find_device);
+    legacy_set_locate(locate);
+    located = cluster;
     if (scenario_for_each_param(network->scenario, set_param, &setting))
         return true;
     *error = setting.error;

@@ -61,7 +61,9 @@ bool legacy_network_set(struct legacy_network *network, const char *param, doubl
 struct legacy_place {
     struct legacy_network *network;
     uint32_t endpoint;
-    uint64_t process; /* no other process of the run has this number */
+    uint64_t process; /* no other process of the run has this number: its job, and in the low 32
+                         bits its rank */
+    uint32_t rank, size; /* in its job */
 };
 /*
  * Finds the device of a kind that the calling process has on its node: number `adapter` of them, in
@@ -69,6 +71,10 @@ struct legacy_place {
  */
 typedef bool legacy_find_fn(enum legacy_kind kind, uint32_t adapter, struct legacy_place *place);
 void legacy_set_find(legacy_find_fn *find); /* NULL at the end of a cluster */
+/* The endpoint of a process, whose rank its job has; UINT32_MAX: none. *alive: it has not ended. */
+typedef uint32_t legacy_locate_fn(const struct legacy_network *network, uint64_t process,
+                                  bool *alive);
+void legacy_set_locate(legacy_locate_fn *locate);
 
 /* The process has ended, or was killed: the system releases what it has in the devices. */
 void legacy_process_left(struct legacy_network *network, uint32_t endpoint, uint64_t process);

@@ -21,9 +21,8 @@ struct legacy_model {
     void (*destroy)(void *devices);
     void (*process_left)(void *devices, uint32_t endpoint, uint64_t process);
 };
-extern const struct legacy_model legacy_sci_model;
-extern const struct legacy_model legacy_via_model;
-extern const struct legacy_model legacy_sbp_model;
+extern const struct legacy_model legacy_sci_model, legacy_ethernet_model, legacy_via_model,
+    legacy_sbp_model;
 
 #define LEGACY_MODEL_SPLIT "assumed split of the total that the paper measured"
 /* The costs of a library's steps, in the order of enum legacy_step; `copy` is common to all. */

@@ -9,6 +9,7 @@
 
 static const struct legacy_model *const models[LEGACY_KINDS] = {
     [LEGACY_SCI] = &legacy_sci_model,
+    [LEGACY_ETHERNET] = &legacy_ethernet_model,
     [LEGACY_VIA] = &legacy_via_model,
     [LEGACY_SBP] = &legacy_sbp_model,
 };

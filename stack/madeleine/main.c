@@ -15,6 +15,7 @@ const struct mad_driver_entry mad_drivers[] = {
     {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
 #ifdef MAD_SIMULATED
     {"sisci", mad_SISCI, mad_sisci_register, mad_sisci_usable, NULL},
+    {"tcp", mad_TCP, mad_tcp_register, mad_tcp_usable, NULL},
     {"via", mad_VIA, mad_via_register, mad_via_usable, NULL},
     {"sbp", mad_SBP, mad_sbp_register, mad_sbp_usable, NULL},
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What every driver must do (drivers.c): over TCP and over live GNI between processes, and over GNI in simulation."""
+"""What every driver must do (drivers.c): over TCP and over live GNI between processes, and over GNI and the small networks of
+the paper in simulation."""
 
 import json
 import re
@@ -15,7 +16,10 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-NETWORKS = ["tcp", "gni", "simulated"]
+SIMULATED = {"simulated": "gni", "sisci": "sisci"}  # network → driver
+NETWORKS = ["tcp", "gni", *SIMULATED]
+# Beside Aries, as programs with a main() need it.
+MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8}]
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +40,7 @@ def compiled(tmp_path_factory):
 def simulate(program, *arguments, size=2, variables=None, folder, **more):
     """Runs the program in simulation. The result, and the lines that its ranks print."""
     job = {"name": "job", "nodes": f"0-{size - 1}", "program": str(program), "argv": list(map(str, arguments)), "env": variables or {}}
-    scenario = {"name": "madeleine", "fabric": {"preset": "mini2"}, "limits": {"parking": "all"}, "jobs": [job],
-                "expect": [{"ledger": "balanced"}], **more}
+    scenario = {"name": "madeleine", "networks": MACHINE, "limits": {"parking": "all"}, "jobs": [job], "expect": [{"ledger": "balanced"}], **more}
     file = folder / "scenario.yaml"
     file.write_text(json.dumps(scenario))  # JSON is YAML
     result = jacquard.run(file)
@@ -59,8 +62,9 @@ def program_of(compiled):
 def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
     def run(network, case, size=2, adapters=None, **more):
-        if network == "simulated":
-            result, lines = simulate(program_of(compiled), case, size=size, variables={"MAD_ADAPTERS": adapters or "gni"}, folder=tmp_path, **more)
+        if network in SIMULATED:
+            variables = {"MAD_ADAPTERS": adapters or SIMULATED[network]}
+            result, lines = simulate(program_of(compiled), case, size=size, variables=variables, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
         else:
             lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network)
@@ -106,7 +110,7 @@ def test_mad_33_a_message_half_unpacked(run_case, network):
 
 
 def test_mad_9_mad_32_seven_senders(run_case, network):
-    run_case(network, "senders", size=8)
+    run_case(network, "senders_of_two" if network == "sisci" else "senders", size=8)
 
 
 def test_mad_36_one_incoming_and_several_outgoing(run_case, network):
@@ -126,15 +130,15 @@ def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
 
-@pytest.mark.parametrize("adapters", ["tcp,gni", "gni,tcp"])
-def test_mad_34_two_drivers(run_case, adapters):
-    run_case("gni", "adapters", adapters=adapters)
+@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,gni"), ("sisci", "gni,sisci")])
+def test_mad_34_two_drivers(run_case, network, adapters):
+    run_case(network, "adapters", adapters=adapters)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
 def test_mad_19_eight_blocks(tmp_path, network, size):
-    if network == "simulated":
-        result, lines = simulate(BIN / "mad_test", size=size, folder=tmp_path)
+    if network in SIMULATED:
+        result, lines = simulate(BIN / "mad_test", size=size, variables={"MAD_ADAPTERS": SIMULATED[network]}, folder=tmp_path)
         assert result.exit_code == 0, result.report()
     else:
         lines = between_processes(BIN / "mad_test", size=size, fabric=network == "gni", MAD_ADAPTERS=network)

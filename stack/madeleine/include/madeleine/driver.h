@@ -124,6 +124,7 @@ void mad_wait_idle(struct port_timer *timer);
 
 /* `driver` gets the interface, connection type and alignment. */
 void mad_tcp_register(p_mad_driver_t driver);
+int mad_tcp_usable(void); /* whether the host has an Ethernet */
 void mad_shm_register(p_mad_driver_t driver);
 void mad_loop_register(p_mad_driver_t driver);
 void mad_sisci_register(p_mad_driver_t driver);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Processes with VIA NICs on a small network, without a cluster: each is a fiber. */
+/* Processes with NICs of VIA, or with SBP, on a small network, without a cluster: each is a fiber.
+ */
 #ifndef VIA_WORLD_H
 #define VIA_WORLD_H
 
@@ -26,7 +27,8 @@ enum { ARENA = 1 << 18 };
 struct process {
     struct sim_fiber *fiber;
     uint32_t endpoint;
-    uint64_t number;
+    uint64_t number; /* its rank */
+    bool ended;
     void (*main)(struct process *self);
     /* of process_open(): */
     VIP_NIC_HANDLE nic;
@@ -40,7 +42,8 @@ extern struct legacy_network *world_network;
 extern struct sim_fault_point world_packets;
 extern struct net *world_net;
 
-void world_begin(uint32_t hosts);
+void world_begin(uint32_t hosts); /* with VIA */
+void world_begin_with(enum legacy_kind kind, uint32_t hosts);
 /* It starts when the world runs. */
 struct process *world_process(uint32_t endpoint, void (*main)(struct process *self));
 enum sim_outcome world_run(void); /* checks the ledger */

@@ -45,6 +45,17 @@ static int set_names(p_mad_adapter_t adapter, const struct mvia_adapter *own)
     return adapter->parameter != NULL && adapter->name != NULL ? MAD_OK : MAD_ENOMEM;
 }
 
+/* What messages need, so that they register nothing but the user's memory. */
+static bool allocate(struct mvia_adapter *own)
+{
+    struct mvia_list *list = mad_via_list(own);
+
+    if (list == NULL)
+        return false;
+    mad_via_list_free(own, list);
+    return mad_via_reserve(own, MVIA_POOL);
+}
+
 static int adapter_init(p_mad_adapter_t adapter)
 {
     struct mvia_adapter *own;
@@ -63,7 +74,7 @@ static int adapter_init(p_mad_adapter_t adapter)
     own->probe_ms = (VIP_ULONG)mad_parameter("MAD_VIA_PROBE_MS", PROBE_MS);
     own->force = mad_parameter("MAD_VIA_FORCE", 0);
     error = open_nic(own, adapter->selector);
-    if (error == MAD_OK && !mad_via_reserve(own, MVIA_POOL))
+    if (error == MAD_OK && !allocate(own))
         error = MAD_EDRIVER;
     return error == MAD_OK ? set_names(adapter, own) : error;
 }

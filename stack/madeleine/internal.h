@@ -70,6 +70,7 @@ struct mad_connection_full {
     struct mad_gate gate; /* of `lock`, when outgoing */
     uint64_t message; /* number of the open one, from 0 */
     uint32_t blocks; /* of the user in the open message */
+    uint32_t unpacked; /* CHEAPER blocks whose time has not been charged (mad_cost) */
     uint64_t bytes, hash;
     p_mad_link_t static_link; /* that static_buffer came from */
     struct mad_area *areas;

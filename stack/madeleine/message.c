@@ -41,6 +41,15 @@ static bool block_is_valid(p_mad_connection_t connection, const struct mad_block
     return true;
 }
 
+/* The model of the CPU's time has that of an unpack when the data is there. */
+static void spend_unpack(p_mad_connection_t connection, const struct mad_block *block)
+{
+    if (block->receive_mode == mad_receive_EXPRESS)
+        mad_cost(connection->channel, UNPACK, 1);
+    else
+        mad_full(connection)->unpacked++;
+}
+
 /* Of an open message, in either direction. */
 static void add_block(p_mad_connection_t connection, struct mad_block *block, bool outgoing)
 {
@@ -55,8 +64,8 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
     error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
     if (error == MAD_OK)
         error = outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
-    if (!outgoing) /* a block that comes in several frames is not unpacked while they come */
-        mad_cost(connection->channel, UNPACK, 1);
+    if (!outgoing)
+        spend_unpack(connection, block);
     if (error == MAD_OK)
         mad_check_count(connection, block);
     else
@@ -224,12 +233,14 @@ void mad_end_unpacking(p_mad_connection_t connection)
         return;
     }
     channel = connection->channel;
-    mad_cost(channel, END_UNPACKING, 1);
     if (mad_connection_error(connection) == MAD_OK) {
         error = mad_check_end_unpacking(connection);
         if (error == MAD_OK)
             error = mad_receive_end(connection);
     }
+    mad_cost(channel, UNPACK, full->unpacked);
+    mad_cost(channel, END_UNPACKING, 1);
+    full->unpacked = 0;
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_receive_drop(connection);

@@ -41,7 +41,7 @@ struct tcp_socket {
     uint64_t process;
     struct ethernet_port *port; /* of its host */
     uint16_t number; /* of TCP */
-    bool listens, closed; /* closed: by its process; its data still goes out */
+    bool listens, connected, closed; /* closed: by its process; its data still goes out */
     GQueue backlog; /* of a listener: sockets that wait to be accepted */
     struct tcp_socket *peer; /* NULL: not connected, or it has gone */
     uint32_t peer_endpoint;
@@ -55,6 +55,7 @@ struct tcp_socket {
     bool finished; /* FIN has been sent */
     bool ended; /* the peer's FIN is there */
     int error; /* errno; it is broken */
+    sim_time_t probed_at; /* whether the peer can be reached */
     bool woken; /* its process slept until data came, and has not read since */
     GPtrArray *waiters; /* fibers */
 };

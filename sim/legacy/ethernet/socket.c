@@ -155,7 +155,7 @@ int mad_sock_connect(int fd, const struct sockaddr *address, socklen_t length)
         return -1;
     if (length < sizeof(*name) || name->sin_family != AF_INET)
         return fail(EINVAL);
-    if (socket->peer != NULL)
+    if (socket->connected)
         return fail(EISCONN);
     devices = socket->port->devices;
     endpoint = ntohl(name->sin_addr.s_addr) - NETWORK_ADDRESS - 1;
@@ -171,6 +171,8 @@ int mad_sock_connect(int fd, const struct sockaddr *address, socklen_t length)
     other->number = listener->number;
     other->peer = socket;
     other->peer_endpoint = socket->port->endpoint;
+    other->probed_at = socket->probed_at = sim_now();
+    other->connected = socket->connected = true;
     socket->peer = other;
     socket->peer_endpoint = endpoint;
     g_queue_push_tail(&listener->backlog, other);
@@ -324,6 +326,21 @@ static short state_of(const struct tcp_socket *socket)
                    (socket->ended ? POLLRDHUP : 0) | (socket->error != 0 ? POLLERR : 0));
 }
 
+/* What a keepalive probe would find: no answer, or that of a host that has forgotten the stream. */
+static void probe(struct tcp_socket *socket)
+{
+    const struct legacy_network *network = socket->port->devices->network;
+
+    if (!socket->connected || socket->error != 0 || socket->ended ||
+        sim_now() - socket->probed_at < legacy_service(network, TCP_KEEPALIVE_US, 1))
+        return;
+    socket->probed_at = sim_now();
+    if (!legacy_reachable(network, socket->port->endpoint, socket->peer_endpoint))
+        tcp_break(socket, ETIMEDOUT);
+    else if (socket->peer == NULL && socket->coming == 0)
+        tcp_break(socket, ECONNRESET);
+}
+
 /* Fills in the results; the number of descriptors that are ready. */
 static int look(struct pollfd *descriptors, nfds_t count, bool slept)
 {
@@ -332,6 +349,8 @@ static int look(struct pollfd *descriptors, nfds_t count, bool slept)
     for (nfds_t i = 0; i < count; i++) {
         struct tcp_socket *socket = find(descriptors[i].fd);
 
+        if (socket != NULL)
+            probe(socket);
         descriptors[i].revents = POLLNVAL;
         if (socket != NULL)
             descriptors[i].revents = (short)(state_of(socket) & (descriptors[i].events | POLLERR));
@@ -354,19 +373,6 @@ static void join(const struct pollfd *descriptors, nfds_t count, bool wait)
         g_ptr_array_remove(socket->waiters, self);
         if (wait)
             g_ptr_array_add(socket->waiters, self);
-    }
-}
-
-/* What keepalive probes would find. */
-static void probe(const struct pollfd *descriptors, nfds_t count)
-{
-    for (nfds_t i = 0; i < count; i++) {
-        struct tcp_socket *socket = find(descriptors[i].fd);
-
-        if (socket != NULL && socket->peer != NULL &&
-            !legacy_reachable(socket->port->devices->network, socket->port->endpoint,
-                              socket->peer_endpoint))
-            tcp_break(socket, ETIMEDOUT);
     }
 }
 
@@ -393,8 +399,6 @@ int mad_sock_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
         join(descriptors, count, true);
         sim_wait_until(MIN(deadline, keepalive), &wait);
         join(descriptors, count, false);
-        if (sim_now() >= keepalive)
-            probe(descriptors, count);
         slept = true;
         ready = look(descriptors, count, slept);
     }

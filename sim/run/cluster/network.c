@@ -227,11 +227,8 @@ static const struct counter aries_table[] = {
 };
 
 static const struct counter legacy_table[] = {
-    LEGACY(packets, COUNT),
-    LEGACY(bytes, BYTES),
-    LEGACY(lost, COUNT),
-    LEGACY(unreachable, COUNT),
-    LEGACY(dropped, COUNT),
+    LEGACY(packets, COUNT),     LEGACY(bytes, BYTES),   LEGACY(lost, COUNT),
+    LEGACY(unreachable, COUNT), LEGACY(dropped, COUNT),
 };
 
 /* Metrics appear in the result in the order of the table. */

@@ -240,6 +240,17 @@ static void check_losses(struct mvia_vi *vi)
         mad_via_lost(vi->peer, MAD_EDRIVER, "frames were lost", (int)(vi->reported - vi->received));
 }
 
+/* Also to peers that it does not wait for: they may wait for frames that it has sent. */
+static void report_all(const struct mvia_adapter *adapter)
+{
+    const struct mvia_channel *channel;
+
+    for (channel = adapter->channels; channel != NULL; channel = channel->next)
+        for (int rank = 0; rank < channel->size; rank++)
+            if (channel->peers[rank] != NULL)
+                mad_via_report(channel->peers[rank], true);
+}
+
 int mad_via_wait(struct mvia_vi *vi, VIP_DESCRIPTOR **descriptor)
 {
     struct mvia_peer *peer = vi->peer;
@@ -262,7 +273,7 @@ int mad_via_wait(struct mvia_vi *vi, VIP_DESCRIPTOR **descriptor)
             break;
         }
         check_losses(vi);
-        mad_via_report(peer, true);
+        report_all(peer->channel->adapter);
     }
     return peer->lost ? code_of(peer) : MAD_OK;
 }
@@ -299,17 +310,22 @@ static void collect_from(struct mvia_channel *channel, VIP_VI_HANDLE handle)
     peer->last = frame;
 }
 
-/* A wait for frames of link 0 was in vain. */
-static void waited_in_vain(struct mvia_channel *channel)
+/* What a report said before counts now, as a frame may arrive a little later than a report. */
+void mad_via_in_vain(struct mvia_channel *channel)
 {
+    VIP_BOOLEAN receive;
+    VIP_VI_HANDLE vi;
+
+    while (VipCQDone(channel->queue, &vi, &receive) == VIP_SUCCESS)
+        collect_from(channel, vi);
     for (int rank = 0; rank < channel->size; rank++) {
         struct mvia_peer *peer = channel->peers[rank];
 
         if (peer == NULL || !peer->connected || peer->lost)
             continue;
         check_losses(mad_via_in(peer, 0));
-        mad_via_report(peer, true);
     }
+    report_all(channel->adapter);
 }
 
 int mad_via_collect(struct mvia_channel *channel, bool wait)
@@ -320,7 +336,7 @@ int mad_via_collect(struct mvia_channel *channel, bool wait)
                          : VipCQDone(channel->queue, &vi, &receive);
 
     if (rc == VIP_TIMEOUT)
-        waited_in_vain(channel);
+        mad_via_in_vain(channel);
     if (rc == VIP_TIMEOUT || rc == VIP_NOT_DONE)
         return MAD_OK;
     if (rc != VIP_SUCCESS)

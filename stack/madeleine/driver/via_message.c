@@ -172,16 +172,15 @@ p_mad_connection_t mad_via_receive_message(p_mad_channel_t channel)
     return in;
 }
 
-/* A program that polls for messages tells its peers now and then what it has sent. */
-static void report_now_and_then(struct mvia_channel *own)
+/* A program that polls for messages learns of losses, too. */
+static void check_now_and_then(struct mvia_channel *own)
 {
     if (own->polling && !port_timer_rang(&own->polled))
         return;
-    for (int rank = 0; own->polling && rank < own->size; rank++)
-        if (is_usable(own->peers[rank]))
-            mad_via_report(own->peers[rank], true);
-    if (own->polling)
+    if (own->polling) {
+        mad_via_in_vain(own);
         port_timer_stop(&own->polled);
+    }
     own->polling = true;
     port_timer_start(&own->polled, own->adapter->probe_ms * UINT64_C(1000000));
 }
@@ -197,7 +196,7 @@ p_mad_connection_t mad_via_poll_message(p_mad_channel_t channel)
     mad_via_collect(own, false);
     in = next_message(own);
     if (in == NULL)
-        report_now_and_then(own);
+        check_now_and_then(own);
     return in;
 }
 

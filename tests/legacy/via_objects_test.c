@@ -10,7 +10,6 @@ static void alone(void (*main)(struct process *self))
     world_end();
 }
 
-#define IS(call, code) CHECK((call) == (code))
 #define BAD VIP_INVALID_PARAMETER
 
 /* ---- the layout of the header ---------------------------------------------------------------- */

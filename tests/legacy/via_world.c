@@ -198,3 +198,57 @@ VIP_DESCRIPTOR *descriptor_at(const struct process *self, unsigned slot, size_t 
     descriptor->Data[0].Length = (VIP_UINT32)length;
     return descriptor;
 }
+
+/* ---- two processes -----------------------------------------------------------------------------
+ */
+
+struct process *world_first;
+
+void world_pair(void (*one)(struct process *self), void (*two)(struct process *self))
+{
+    world_begin(3);
+    world_first = world_process(0, one);
+    world_process(1, two);
+}
+
+void world_run_pair(void (*one)(struct process *self), void (*two)(struct process *self))
+{
+    world_pair(one, two);
+    assert_int_equal(world_run(), SIM_DONE);
+    world_end();
+}
+
+VIP_DESCRIPTOR *process_wait_receive(VIP_VI_HANDLE vi, VIP_RETURN expected)
+{
+    VIP_DESCRIPTOR *taken = NULL;
+
+    IS(VipRecvWait(vi, VIP_INFINITE, &taken), expected);
+    return taken;
+}
+
+uint32_t process_send_status(VIP_VI_HANDLE vi)
+{
+    VIP_DESCRIPTOR *taken = NULL;
+    VIP_RETURN rc = VipSendWait(vi, VIP_INFINITE, &taken);
+
+    CHECK(taken != NULL);
+    CHECK((rc == VIP_SUCCESS) == ((taken->Control.Status & VIP_STATUS_ERROR_MASK) == 0));
+    CHECK(rc == VIP_SUCCESS || rc == VIP_DESCRIPTOR_ERROR);
+    return taken->Control.Status;
+}
+
+uint32_t process_send(struct process *self, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *descriptor)
+{
+    IS(VipPostSend(vi, descriptor, self->memory), VIP_SUCCESS);
+    return process_send_status(vi);
+}
+
+VIP_VI_STATE process_state(VIP_VI_HANDLE vi)
+{
+    VIP_VI_ATTRIBUTES attributes;
+    VIP_BOOLEAN send_empty, receive_empty;
+    VIP_VI_STATE state;
+
+    IS(VipQueryVi(vi, &state, &attributes, &send_empty, &receive_empty), VIP_SUCCESS);
+    return state;
+}

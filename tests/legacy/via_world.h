@@ -22,7 +22,9 @@
     } while (0)
 _Noreturn void world_failed(const char *file, int line, const char *what);
 
-enum { ARENA = 1 << 18 };
+#define IS(call, code) CHECK((call) == (code))
+
+enum { ARENA = 1 << 18, DATA = 64 * 256 /* the arena behind the descriptors */ };
 
 struct process {
     struct sim_fiber *fiber;
@@ -67,4 +69,14 @@ void process_accept(struct process *self, VIP_VI_HANDLE vi, uint32_t discriminat
  */
 VIP_DESCRIPTOR *descriptor_at(const struct process *self, unsigned slot, size_t offset,
                               size_t length);
+
+/* ---- two processes, on hosts 0 and 1 of three ---- */
+extern struct process *world_first;
+void world_pair(void (*one)(struct process *self), void (*two)(struct process *self));
+void world_run_pair(void (*one)(struct process *self), void (*two)(struct process *self));
+VIP_DESCRIPTOR *process_wait_receive(VIP_VI_HANDLE vi, VIP_RETURN expected);
+uint32_t process_send_status(VIP_VI_HANDLE vi); /* of the next send that is done */
+uint32_t process_send(struct process *self, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *descriptor);
+VIP_VI_STATE process_state(VIP_VI_HANDLE vi);
+
 #endif

@@ -195,7 +195,7 @@ static void mad_53_frames_of_512_bytes(void **state)
     }
 }
 
-static void mad_53_mad_66_a_notice_comes_before_each_piece(void **state)
+static void mad_53_mad_66_receivers_are_ready_before_each_piece(void **state)
 {
     static const size_t lengths[] = {5121, 32767, 32768};
 
@@ -368,7 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_65_the_sender_waits_for_credits),
         cmocka_unit_test(mad_53_frames_of_512_bytes),
-        cmocka_unit_test(mad_53_mad_66_a_notice_comes_before_each_piece),
+        cmocka_unit_test(mad_53_mad_66_receivers_are_ready_before_each_piece),
         cmocka_unit_test(mad_53_mad_66_mad_67_rdma_pieces),
         cmocka_unit_test(long_groups_take_several_rounds),
         cmocka_unit_test(mad_10_mad_11_mad_13_mad_14_modes_over_via),

@@ -86,7 +86,7 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttributes
 }
 
 /* Tells the other end of a connection that it is over. */
-static void tell_peer(struct via_vi *vi)
+static void notify_peer(struct via_vi *vi)
 {
     if (vi->state != VIP_STATE_CONNECTED || vi->nic->process->devices->ending)
         return;
@@ -99,7 +99,7 @@ void via_vi_free(struct via_vi *vi)
     struct via_devices *devices = vi->nic->process->devices;
     struct via_vi **place = &vi->nic->vis;
 
-    tell_peer(vi);
+    notify_peer(vi);
     via_connect_forget(vi);
     via_queue_free(&vi->send);
     via_queue_free(&vi->receive);
@@ -187,7 +187,7 @@ VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
         return VIP_INVALID_PARAMETER;
     if (vi->state != VIP_STATE_CONNECTED && vi->state != VIP_STATE_ERROR)
         return VIP_INVALID_STATE;
-    tell_peer(vi);
+    notify_peer(vi);
     vi->state = VIP_STATE_IDLE;
     vi->era++;
     via_queue_flush(&vi->send);

@@ -173,7 +173,8 @@ bool mad_sbp_progress(struct msbp_adapter *adapter)
         return false;
     frame = mad_sbp_frame(adapter);
     memcpy(&outer, (void *)kernel, sizeof(outer)); /* NOLINT: SBP names frames so */
-    memcpy(&header, (char *)kernel + SBP_HEADER_SIZE, sizeof(header)); /* NOLINT */
+    memcpy(&header, (char *)kernel + SBP_HEADER_SIZE,
+           sizeof(header)); /* NOLINT: SBP names frames so */
     if (frame == NULL || outer.cookie.len < MSBP_HEADERS) {
         returnemptybuffer(adapter->in, kernel);
         if (frame != NULL)

@@ -163,7 +163,7 @@ int mad_via_wait(struct mvia_vi *vi, VIP_DESCRIPTOR **descriptor);
 /* Moves frames of link 0 that have arrived to their peers; waits for one if `wait`. */
 int mad_via_collect(struct mvia_channel *channel, bool wait);
 /* Nothing has come for a while: looks for losses, and tells the peers what they were sent. */
-void mad_via_in_vain(struct mvia_channel *channel);
+void mad_via_idle_check(struct mvia_channel *channel);
 void mad_via_lost(struct mvia_peer *peer, int code, const char *text, int driver_code);
 /* Tells the peer how many frames it was sent, unless it knows. */
 void mad_via_report(struct mvia_peer *peer, bool again);

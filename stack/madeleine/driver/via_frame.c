@@ -311,7 +311,7 @@ static void collect_from(struct mvia_channel *channel, VIP_VI_HANDLE handle)
 }
 
 /* What a report said before counts now, as a frame may arrive a little later than a report. */
-void mad_via_in_vain(struct mvia_channel *channel)
+void mad_via_idle_check(struct mvia_channel *channel)
 {
     VIP_BOOLEAN receive;
     VIP_VI_HANDLE vi;
@@ -336,7 +336,7 @@ int mad_via_collect(struct mvia_channel *channel, bool wait)
                          : VipCQDone(channel->queue, &vi, &receive);
 
     if (rc == VIP_TIMEOUT)
-        mad_via_in_vain(channel);
+        mad_via_idle_check(channel);
     if (rc == VIP_TIMEOUT || rc == VIP_NOT_DONE)
         return MAD_OK;
     if (rc != VIP_SUCCESS)

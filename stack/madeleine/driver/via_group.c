@@ -32,7 +32,7 @@ int mad_via_register_group(struct mvia_peer *peer, p_mad_buffer_t first, bool re
             mad_via_lost(peer, MAD_EDRIVER, "a block cannot be registered", (int)rc);
             return MAD_EDRIVER;
         }
-        each->specific = (void *)(uintptr_t)handle; /* NOLINT: a number */
+        each->specific = (void *)(uintptr_t)handle; /* NOLINT: the handle is a number */
     }
     return MAD_OK;
 }
@@ -73,8 +73,8 @@ static uint32_t cut(p_mad_buffer_t *buffer, size_t *at, struct mvia_list *list)
     return bytes;
 }
 
-/* A notice is a frame without data that has the length of the piece. */
-static int wait_for_notice(struct mvia_peer *peer, uint32_t bytes)
+/* The receiver is ready: a frame without data that has the length of the piece. */
+static int wait_for_ready(struct mvia_peer *peer, uint32_t bytes)
 {
     struct mvia_vi *vi = mad_via_out(peer, 1);
     VIP_DESCRIPTOR *descriptor;
@@ -100,7 +100,7 @@ static int send_pieces(struct mvia_peer *peer, p_mad_buffer_t buffer, struct mvi
     int error = MAD_OK;
 
     while (error == MAD_OK && buffer != NULL) {
-        error = wait_for_notice(peer, cut(&buffer, &at, list));
+        error = wait_for_ready(peer, cut(&buffer, &at, list));
         if (error == MAD_OK)
             error = mad_via_send_descriptor(mad_via_out(peer, 1), descriptor, list->handle, true);
     }
@@ -128,7 +128,7 @@ int mad_via_group_send(struct mvia_peer *peer, p_mad_buffer_t first)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-static int give_notice(struct mvia_peer *peer, uint32_t bytes)
+static int send_ready(struct mvia_peer *peer, uint32_t bytes)
 {
     struct mvia_frame *frame = mad_via_frame(peer->channel->adapter);
     int error;
@@ -151,7 +151,7 @@ static int receive_piece(struct mvia_peer *peer, struct mvia_list *list, uint32_
         mad_via_lost(peer, MAD_EDRIVER, "a receive cannot be posted", (int)rc);
         return MAD_EDRIVER;
     }
-    error = give_notice(peer, bytes);
+    error = send_ready(peer, bytes);
     if (error == MAD_OK)
         error = mad_via_wait(vi, &done);
     if (error == MAD_OK && list->control.Length != bytes) {

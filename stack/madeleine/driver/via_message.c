@@ -178,7 +178,7 @@ static void check_now_and_then(struct mvia_channel *own)
     if (own->polling && !port_timer_rang(&own->polled))
         return;
     if (own->polling) {
-        mad_via_in_vain(own);
+        mad_via_idle_check(own);
         port_timer_stop(&own->polled);
     }
     own->polling = true;

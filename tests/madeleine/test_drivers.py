@@ -16,10 +16,11 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-SIMULATED = {"simulated": "gni", "sisci": "sisci"}  # network → driver
+SIMULATED = {"simulated": "gni", "sisci": "sisci", "ethernet": "tcp"}  # network → driver
 NETWORKS = ["tcp", "gni", *SIMULATED]
 # Beside Aries, as programs with a main() need it.
-MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8}]
+MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8},
+           {"name": "eth", "kind": "ethernet", "nodes": 8}]
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +131,7 @@ def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
 
-@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,gni"), ("sisci", "gni,sisci")])
+@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,tcp"), ("sisci", "gni,sisci")])
 def test_mad_34_two_drivers(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
@@ -249,6 +250,18 @@ def test_mad_41_mad_100_mad_ping_in_simulation(tmp_path):
     assert 0.5 < table[0][1] < 1.5 and all(value < 60 for _, value in table)  # us
     again, printed = simulate(BIN / "mad_ping", *options, folder=tmp_path)
     assert (again.digest, printed) == (result.digest, lines)
+
+
+# Table 2 of the paper: latency of 4 bytes in us, bandwidth of 1 MiB in MB/s; Madeleine I had 77.4 us and 5.9 us.
+@pytest.mark.parametrize("network, latency, bandwidth, least, most", [("ethernet", 67.2, 11.0, 59.8, 77.4), ("sisci", 7.9, 57.0, 5.9, 8.7)])
+def test_mad_91_mad_92_table_2_by_mad_ping(tmp_path, network, latency, bandwidth, least, most):
+    options = ["-nb_tests", 1, "-nb_echantillons", 5, "-step", 0]
+    variables = {"MAD_ADAPTERS": SIMULATED[network], "MAD_SISCI_SEGMENTS": 1}
+    _, short = simulate(BIN / "mad_ping", "-min_size", 4, "-max_size", 4, *options, variables=variables, folder=tmp_path)
+    _, long = simulate(BIN / "mad_ping", "-min_size", 1 << 20, "-max_size", 1 << 20, "-bandwidth_on", *options, variables=variables, folder=tmp_path)
+    assert float(short[0].split()[1]) == pytest.approx(latency, rel=0.1)
+    assert least < float(short[0].split()[1]) < most
+    assert float(long[0].split()[1]) == pytest.approx(bandwidth, rel=0.1)
 
 
 @pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER"])

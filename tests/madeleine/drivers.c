@@ -262,7 +262,7 @@ static void message_ready(p_mad_channel_t channel)
 /* A message is half unpacked on one channel while others pass on another one. */
 static void half_unpacked(p_mad_channel_t one, p_mad_channel_t two)
 {
-    static char large[50000];
+    static char large[34 * 1476]; /* whole frames of SBP, where the rest of a block stays behind */
     p_mad_connection_t out, in;
     int number = 1, i;
 

@@ -16,11 +16,12 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-SIMULATED = {"simulated": "gni", "sisci": "sisci", "ethernet": "tcp"}  # network → driver
+SIMULATED = {"simulated": "gni", "sisci": "sisci", "ethernet": "tcp", "via": "via:/dev/via_eth0", "sbp": "sbp"}  # network → adapter
 NETWORKS = ["tcp", "gni", *SIMULATED]
 # Beside Aries, as programs with a main() need it.
 MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8},
-           {"name": "eth", "kind": "ethernet", "nodes": 8}]
+           {"name": "eth", "kind": "ethernet", "nodes": 8}, {"name": "via", "kind": "via", "nodes": 8},
+           {"name": "sbp", "kind": "sbp", "nodes": 8}]
 
 
 @pytest.fixture(scope="session")
@@ -126,12 +127,14 @@ def test_threads_with_channels_of_their_own(run_case, network):
     run_case(network, "threads")
 
 
-@pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0")])
+@pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0"),
+                                               ("via", "via:/dev/via_eth0,via:/dev/via_eth0")])
 def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
 
-@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,tcp"), ("sisci", "gni,sisci")])
+@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,tcp"), ("sisci", "gni,sisci"),
+                                               ("via", "via:/dev/via_eth0,sbp"), ("via", "tcp,via:/dev/via_eth0")])
 def test_mad_34_two_drivers(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 

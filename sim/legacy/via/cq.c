@@ -91,7 +91,6 @@ static void run_call(void *arg)
 {
     struct call call = *(struct call *)arg;
 
-    g_free(arg);
     call.handler(call.context, call.nic, call.entry.vi, call.entry.receive);
     sim_settle();
     via_thread_over(call.process);

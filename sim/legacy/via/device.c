@@ -152,6 +152,7 @@ void via_process_end(struct via_process *process)
     for (i = 0; i < process->thread_count; i++)
         if (process->threads[i].handler) {
             g_hash_table_remove(handlers, process->threads[i].fiber);
+            g_free(process->threads[i].argument);
             if (process->threads[i].fiber != sim_fiber_self())
                 sim_fiber_kill(process->threads[i].fiber);
         }
@@ -207,23 +208,27 @@ bool via_process_thread(struct via_process *process, void (*run)(void *), void *
     fiber = sim_fiber_start(run, arg, "VIA handler", sim_now());
     if (fiber == NULL)
         return false;
-    sim_fiber_share(fiber, process->threads[0].fiber);
     if (handlers == NULL)
         handlers = g_hash_table_new(NULL, NULL);
     g_hash_table_insert(handlers, fiber, process);
     process->threads = g_renew(struct via_thread, process->threads, process->thread_count + 1);
     process->threads[process->thread_count++] =
-        (struct via_thread){.fiber = fiber, .handler = true};
+        (struct via_thread){.fiber = fiber, .handler = true, .argument = arg};
     return true;
 }
 
+/* The other threads may poll what the handler has changed. */
 void via_thread_over(struct via_process *process)
 {
     struct via_thread *thread = thread_of(process);
+    uint32_t i;
 
     assert(thread != NULL && thread->handler);
     g_hash_table_remove(handlers, thread->fiber);
+    g_free(thread->argument);
     *thread = process->threads[--process->thread_count];
+    for (i = 0; i < process->thread_count; i++)
+        sim_wake(process->threads[i].fiber);
 }
 
 sim_time_t via_deadline(VIP_ULONG timeout)

@@ -190,7 +190,6 @@ static void run_report(void *arg)
 {
     struct report report = *(struct report *)arg;
 
-    g_free(arg);
     report.handler(report.context, &report.error);
     sim_settle();
     via_thread_over(report.process);

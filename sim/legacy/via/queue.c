@@ -51,7 +51,6 @@ static void run_call(void *arg)
 {
     struct call call = *(struct call *)arg;
 
-    g_free(arg);
     call.handler(call.context, call.nic, call.vi, call.descriptor);
     sim_settle();
     via_thread_over(call.process);

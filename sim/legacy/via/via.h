@@ -98,6 +98,7 @@ struct via_process {
     struct via_thread { /* that has called the API */
         struct sim_fiber *fiber;
         bool waits, handler; /* handler: it was started for one */
+        void *argument; /* of the handler, malloc'd */
     } * threads;
     uint32_t thread_count;
     struct via_nic *nics;
@@ -116,7 +117,8 @@ bool via_process_wait(struct via_process *process, sim_time_t deadline,
                       const struct sim_wait *wait);
 void via_process_wake(struct via_process *process);
 void via_process_end(struct via_process *process);
-/* Runs `run` on a thread of the process; it calls via_thread_over() at its end. */
+/* Runs `run` on a thread of the process, which takes `arg` over (g_free). It calls
+ * via_thread_over() at its end. */
 bool via_process_thread(struct via_process *process, void (*run)(void *), void *arg);
 void via_thread_over(struct via_process *process);
 /* The end of a wait of so many milliseconds from now. */

@@ -60,7 +60,7 @@ ARROWS = {
     "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }
 # Headers of the emulated systems, which code for real hardware includes, too.
-API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h"}
+API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h", "mad_sock.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
 RUN_FOLDERS = {
@@ -84,7 +84,8 @@ PREFIXES = {
     # libcfs_, cfs_: of Lustre's headers
     "sim/lnet": ("lnet_", "LNet", "libcfs_", "cfs_"),
     "sim/shm": ("shm_",),
-    "sim/legacy": ("legacy_", "SCI", "sisci_", "mad_sock_", "via_", "Vip", "sbp_", "pickup", "return"),  # of the APIs of the devices
+    # sci_, tcp_, ethernet_: of one kind of network; the others: of the APIs of its devices
+    "sim/legacy": ("legacy_", "sci_", "tcp_", "ethernet_", "SCI", "sisci_", "mad_sock_", "via_", "Vip", "sbp_", "pickup", "return"),
     # The libraries of a Cray system have the names of their own headers.
     "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
                  "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region",

@@ -26,17 +26,17 @@ extern const struct legacy_model legacy_sci_model, legacy_ethernet_model, legacy
 
 #define LEGACY_MODEL_SPLIT "assumed split of the total that the paper measured"
 /* The costs of a library's steps, in the order of enum legacy_step; `copy` is common to all. */
-#define LEGACY_STEP_PARAMS(begin_packing, pack, end_packing, begin_unpacking, unpack,  \
-                           end_unpacking, grant)                                       \
-    {"mad.begin_packing_us", begin_packing, LEGACY_MODEL_SPLIT},                       \
-        {"mad.pack_us", pack, LEGACY_MODEL_SPLIT},                                     \
-        {"mad.end_packing_us", end_packing, LEGACY_MODEL_SPLIT},                       \
-        {"mad.begin_unpacking_us", begin_unpacking, LEGACY_MODEL_SPLIT},               \
-        {"mad.unpack_us", unpack, LEGACY_MODEL_SPLIT},                                 \
-        {"mad.end_unpacking_us", end_unpacking, LEGACY_MODEL_SPLIT},                   \
-        {"mad.copy_us", 1.0 / 190, "memory copy of the testbed, 190 MB/s, assumed"},   \
-    {                                                                                  \
-        "mad.grant_us", grant, "a sender goes on after it has waited for its receiver" \
+#define LEGACY_STEP_PARAMS(begin_packing, pack, end_packing, begin_unpacking, unpack,    \
+                           end_unpacking, credit)                                        \
+    {"mad.begin_packing_us", begin_packing, LEGACY_MODEL_SPLIT},                         \
+        {"mad.pack_us", pack, LEGACY_MODEL_SPLIT},                                       \
+        {"mad.end_packing_us", end_packing, LEGACY_MODEL_SPLIT},                         \
+        {"mad.begin_unpacking_us", begin_unpacking, LEGACY_MODEL_SPLIT},                 \
+        {"mad.unpack_us", unpack, LEGACY_MODEL_SPLIT},                                   \
+        {"mad.end_unpacking_us", end_unpacking, LEGACY_MODEL_SPLIT},                     \
+        {"mad.copy_us", 1.0 / 190, "memory copy of the testbed, 190 MB/s, assumed"},     \
+    {                                                                                    \
+        "mad.credit_us", credit, "a sender goes on after it has waited for its receiver" \
     }
 
 struct legacy_network {

@@ -121,7 +121,7 @@ sim_time_t legacy_service(const struct legacy_network *network, uint32_t param, 
     double ns = network->values[param] * amount * 1000;
 
     assert(param < network->model->param_count && amount >= 0);
-    return (sim_time_t)(ns + 0.5) * SIM_NS;
+    return (sim_time_t)llround(ns) * SIM_NS;
 }
 
 void legacy_spend(const struct legacy_network *network, enum legacy_step step, uint64_t amount)

@@ -342,7 +342,7 @@ static void probe(struct tcp_socket *socket)
 }
 
 /* Fills in the results; the number of descriptors that are ready. */
-static int look(struct pollfd *descriptors, nfds_t count, bool slept)
+static int poll_all(struct pollfd *descriptors, nfds_t count, bool slept)
 {
     int ready = 0;
 
@@ -390,7 +390,7 @@ int mad_sock_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
         return fail(ENETDOWN);
     network = port->devices->network;
     sim_settle();
-    ready = look(descriptors, count, false);
+    ready = poll_all(descriptors, count, false);
     if (ready == 0 && timeout_ns == 0)
         sim_sleep_until(sim_now() + legacy_service(network, TCP_POLL_US, 1));
     deadline = timeout_ns < 0 ? SIM_NEVER : sim_now() + (sim_time_t)timeout_ns * SIM_NS;
@@ -400,7 +400,7 @@ int mad_sock_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns)
         sim_wait_until(MIN(deadline, keepalive), &wait);
         join(descriptors, count, false);
         slept = true;
-        ready = look(descriptors, count, slept);
+        ready = poll_all(descriptors, count, slept);
     }
     return ready;
 }

@@ -109,7 +109,7 @@ SAME(BEGIN_UNPACKING);
 SAME(UNPACK);
 SAME(END_UNPACKING);
 SAME(COPY);
-SAME(GRANT);
+SAME(CREDIT);
 
 /* The networks that the drivers of Madeleine use. Others, as gni, have costs of their own. */
 static const struct {

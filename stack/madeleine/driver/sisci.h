@@ -114,7 +114,7 @@ int mad_sisci_begin(struct msisci_peer *peer);
 bool mad_sisci_arrived(const struct msisci_peer *peer);
 int mad_sisci_wait_arrival(struct msisci_peer *peer);
 /* It has been consumed. `more`: the receiver waits for another one. */
-int mad_sisci_grant(struct msisci_peer *peer, bool more);
+int mad_sisci_return_credit(struct msisci_peer *peer, bool more);
 /* Everything stored so far is at the peer, or: `retry` is true, and it has to be stored again. */
 int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry);
 /* Repeats permissions that were lost. */

@@ -123,7 +123,7 @@ int mad_sisci_receive_short(struct msisci_peer *peer, p_mad_buffer_t buffer)
         return error;
     mad_cost(peer->channel->object, COPY, length);
     peer->received++;
-    return mad_sisci_grant(peer, false);
+    return mad_sisci_return_credit(peer, false);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ int mad_sisci_receive_stream(struct msisci_peer *peer, p_mad_buffer_t first)
         load_chunk(peer, &cursor);
         *(volatile uint32_t *)(volatile void *)(local_of(peer)->memory + MSISCI_READ) = 0;
         peer->received++;
-        error = mad_sisci_grant(peer, cursor.buffer != NULL);
+        error = mad_sisci_return_credit(peer, cursor.buffer != NULL);
     }
     return error;
 }

@@ -63,7 +63,7 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
 
 /* ---- errors of stores ------------------------------------------------------------------------ */
 
-static void store_grant(struct msisci_peer *peer)
+static void store_credit(struct msisci_peer *peer)
 {
     SCI_STORE32(peer->remote[0].map, MSISCI_WRITE, peer->received);
 }
@@ -86,7 +86,7 @@ int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, boo
         return mad_connection_error(peer->out);
     }
     if (remote == &peer->remote[0] && peer->received != 0)
-        store_grant(peer); /* it may be what was lost */
+        store_credit(peer); /* it may be what was lost */
     return MAD_OK;
 }
 
@@ -111,12 +111,12 @@ int mad_sisci_repair(struct msisci_peer *peer)
     return code;
 }
 
-int mad_sisci_grant(struct msisci_peer *peer, bool more)
+int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
 {
     bool retry;
     int error = MAD_OK;
 
-    store_grant(peer);
+    store_credit(peer);
     if (!more) { /* whether it arrives is seen when the process waits for something */
         SCIFlush(peer->remote[0].sequence, 0);
         return MAD_OK;
@@ -162,7 +162,7 @@ int mad_sisci_begin(struct msisci_peer *peer)
     if (peer->lost)
         return mad_connection_error(peer->out);
     if (waited)
-        mad_cost(own->object, GRANT, 1);
+        mad_cost(own->object, CREDIT, 1);
     return remote->dirty ? clean(peer, remote) : MAD_OK;
 }
 

@@ -39,7 +39,7 @@ enum legacy_step {
     LEGACY_UNPACK, /* a block */
     LEGACY_END_UNPACKING,
     LEGACY_COPY, /* for each byte */
-    LEGACY_GRANT, /* it has waited for the receiver's permission to go on */
+    LEGACY_CREDIT, /* it has waited for the receiver's permission to go on */
     LEGACY_STEPS
 };
 

@@ -181,7 +181,7 @@ enum port_step {
     PORT_STEP_UNPACK,
     PORT_STEP_END_UNPACKING,
     PORT_STEP_COPY, /* amount: bytes */
-    PORT_STEP_GRANT, /* a sender goes on after it has waited for its receiver */
+    PORT_STEP_CREDIT, /* a sender goes on after it has waited for its receiver */
 };
 /* No effect where a real CPU does it, nor on networks that have no such model. */
 void port_step_spend(const char *driver, enum port_step step, uint64_t amount);

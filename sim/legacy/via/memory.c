@@ -47,7 +47,9 @@ bool via_region_covers(const struct via_nic *nic, VIP_MEM_HANDLE handle,
  */
 static double pages(uint64_t length)
 {
-    return (double)((length + VIA_PAGE - 1) / VIA_PAGE + (length % VIA_PAGE != 0));
+    uint64_t whole = length / VIA_PAGE;
+
+    return (double)(length % VIA_PAGE != 0 ? whole + 2 : whole);
 }
 
 static void spend(const struct via_nic *nic, enum via_param fixed, enum via_param each,

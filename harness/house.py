@@ -25,7 +25,7 @@ LINES_MAX = 600
 ENGINE = ["sim/engine"]
 NET = ["sim/net", *ENGINE]
 NIC = ["sim/aries", *NET]
-SCENARIO = ["sim/aries", "sim/lnet", "sim/cray", "workloads", *NET]
+SCENARIO = ["sim/aries", "sim/lnet", "sim/legacy", "sim/cray", "workloads", *NET]
 CLUSTER = ["sim/run/scenario", *SCENARIO]
 ARROWS = {
     "sim/engine": [],
@@ -39,6 +39,7 @@ ARROWS = {
     "sim/aries/live": ["sim/aries/nic", "sim/aries/api", "sim/shm", *NIC],
     "sim/lnet": NIC,  # drivers on the networks and on the NIC
     "sim/lnet/tools": ["sim/lnet", "stack/lnet_xprt", *NIC],  # jacquard lnetd also has the driver of m0_net
+    "sim/legacy": NET,
     "sim/cray": [],
     "sim/top": ["sim/aries", "sim/shm"],
     "sim/run": ["sim/lnet", "sim/run/scenario", "sim/run/cluster", "sim/run/verdict", "sim/run/report", "sim/run/campaign", "sim/run/live"],
@@ -54,12 +55,12 @@ ARROWS = {
     "stack/port": ["sim/cray"],  # the header of kdreg
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
-    "stack/madeleine": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
+    "stack/madeleine": ["sim/aries", "sim/legacy", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
-    "workloads": ["sim/aries", "sim/lnet", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
+    "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }
 # Headers of the emulated systems, which code for real hardware includes, too.
-API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h"}
+API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h", "mad_sock.h"}
 
 # Library (first two folders) → prefixes of the symbols that its files share or that it offers.
 RUN_FOLDERS = {
@@ -83,6 +84,8 @@ PREFIXES = {
     # libcfs_, cfs_: of Lustre's headers
     "sim/lnet": ("lnet_", "LNet", "libcfs_", "cfs_"),
     "sim/shm": ("shm_",),
+    # sci_, tcp_, ethernet_: of one kind of network; the others: of the APIs of its devices
+    "sim/legacy": ("legacy_", "sci_", "tcp_", "ethernet_", "SCI", "sisci_", "mad_sock_", "via_", "Vip", "sbp_", "pickup", "return"),
     # The libraries of a Cray system have the names of their own headers.
     "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
                  "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region",

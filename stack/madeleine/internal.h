@@ -70,6 +70,7 @@ struct mad_connection_full {
     struct mad_gate gate; /* of `lock`, when outgoing */
     uint64_t message; /* number of the open one, from 0 */
     uint32_t blocks; /* of the user in the open message */
+    uint32_t unpacked; /* CHEAPER blocks whose time has not been charged (mad_cost) */
     uint64_t bytes, hash;
     p_mad_link_t static_link; /* that static_buffer came from */
     struct mad_area *areas;
@@ -103,6 +104,17 @@ static inline const mad_driver_interface_t *mad_interface(p_mad_connection_t con
  * wait until it succeeds. One pass of such a loop; it yields after some.
  */
 bool mad_wait_spins(unsigned *passes);
+
+/*
+ * Charges the CPU time of a step of a message on the channel, for models of networks; BEGIN_PACKING
+ * stands for PORT_STEP_BEGIN_PACKING. A real CPU takes the time by itself, so there it is nothing.
+ */
+#ifdef MAD_SIMULATED
+#define mad_cost(channel, step, amount) \
+    port_step_spend((channel)->adapter->driver->name, PORT_STEP_##step, (amount))
+#else
+#define mad_cost(channel, step, amount) ((void)(channel), (void)(amount))
+#endif
 
 /* ---- failures (failure.c) -------------------------------------------------------------------- */
 

@@ -13,6 +13,12 @@ const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
 #endif
     {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+#ifdef MAD_SIMULATED
+    {"sisci", mad_SISCI, mad_sisci_register, mad_sisci_usable, NULL},
+    {"tcp", mad_TCP, mad_tcp_register, mad_tcp_usable, NULL},
+    {"via", mad_VIA, mad_via_register, mad_via_usable, NULL},
+    {"sbp", mad_SBP, mad_sbp_register, mad_sbp_usable, NULL},
+#endif
 #ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},
     {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
@@ -22,8 +28,23 @@ const struct mad_driver_entry mad_drivers[] = {
 };
 
 /* Parameters of drivers that both ends of a connection must share. */
-static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
-                                                "MAD_GNI_BTE_MIN"};
+static const struct {
+    const char *name, *driver; /* NULL: of any session */
+} shared_parameters[] = {
+    {"MAD_TCP_EAGER", NULL},         {"MAD_GNI_SMSG_MAX", NULL},     {"MAD_GNI_BTE_MIN", NULL},
+    {"MAD_SISCI_SEGMENTS", "sisci"}, {"MAD_SISCI_OPT_MAX", "sisci"}, {"MAD_VIA_FORCE", "via"},
+};
+
+/* Words that a parameter may have in place of a number: the methods of VIA, by link, from 1. */
+static const char *const parameter_words[] = {"static", "dynamic", "rdma"};
+
+static bool session_has(const mad_madeleine_t *madeleine, const char *driver)
+{
+    for (int i = 0; i < madeleine->nb_adapter; i++)
+        if (strcmp(madeleine->adapter[i].driver->name, driver) == 0)
+            return true;
+    return false;
+}
 
 long mad_parameter(const char *name, long otherwise)
 {
@@ -38,6 +59,9 @@ long mad_parameter(const char *name, long otherwise)
             text = *each + length + 1;
     if (text == NULL || *text == '\0')
         return otherwise;
+    for (size_t i = 0; i < sizeof(parameter_words) / sizeof(parameter_words[0]); i++)
+        if (strcmp(text, parameter_words[i]) == 0)
+            return (long)i + 1;
     value = strtol(text, &end, 10);
     return *end == '\0' ? value : otherwise;
 }
@@ -51,9 +75,10 @@ void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t siz
         used +=
             (size_t)snprintf(text + used, size - used, "%s,", madeleine->adapter[i].driver->name);
     for (size_t i = 0; i < sizeof(shared_parameters) / sizeof(shared_parameters[0]); i++)
-        if (used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s:%ld,", shared_parameters[i],
-                                     mad_parameter(shared_parameters[i], 0));
+        if (used < size && (shared_parameters[i].driver == NULL ||
+                            session_has(madeleine, shared_parameters[i].driver)))
+            used += (size_t)snprintf(text + used, size - used, "%s:%ld,", shared_parameters[i].name,
+                                     mad_parameter(shared_parameters[i].name, 0));
 }
 
 p_mad_madeleine_t mad_get_madeleine(void)

@@ -41,6 +41,15 @@ static bool block_is_valid(p_mad_connection_t connection, const struct mad_block
     return true;
 }
 
+/* The model of the CPU's time has that of an unpack when the data is there. */
+static void spend_unpack(p_mad_connection_t connection, const struct mad_block *block)
+{
+    if (block->receive_mode == mad_receive_EXPRESS)
+        mad_cost(connection->channel, UNPACK, 1);
+    else
+        mad_full(connection)->unpacked++;
+}
+
 /* Of an open message, in either direction. */
 static void add_block(p_mad_connection_t connection, struct mad_block *block, bool outgoing)
 {
@@ -50,9 +59,13 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
         return;
     if (block->length == 0 || mad_connection_error(connection) != MAD_OK)
         return;
+    if (outgoing)
+        mad_cost(connection->channel, PACK, 1);
     error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
     if (error == MAD_OK)
         error = outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
+    if (!outgoing)
+        spend_unpack(connection, block);
     if (error == MAD_OK)
         mad_check_count(connection, block);
     else
@@ -87,6 +100,7 @@ p_mad_connection_t mad_begin_packing(p_mad_channel_t channel, ntbx_host_id_t rem
         return NULL;
     }
     connection->send = tbx_true;
+    mad_cost(channel, BEGIN_PACKING, 1);
     mad_connection_reset(connection);
     error = mad_connection_error(connection);
     if (error == MAD_OK && driver->interface->new_message != NULL)
@@ -121,6 +135,7 @@ void mad_end_packing(p_mad_connection_t connection)
         return;
     }
     empty = mad_connection_error(connection) == MAD_OK && full->blocks == 0;
+    mad_cost(connection->channel, END_PACKING, 1);
     if (mad_connection_error(connection) == MAD_OK && !empty) {
         error = mad_check_end_packing(connection);
         if (error == MAD_OK)
@@ -145,6 +160,7 @@ static p_mad_connection_t open_incoming(p_mad_connection_t connection)
 {
     connection->send = tbx_false;
     connection->lock = tbx_true;
+    mad_cost(connection->channel, BEGIN_UNPACKING, 1); /* the message is there */
     mad_connection_reset(connection);
     return connection;
 }
@@ -222,6 +238,9 @@ void mad_end_unpacking(p_mad_connection_t connection)
         if (error == MAD_OK)
             error = mad_receive_end(connection);
     }
+    mad_cost(channel, UNPACK, full->unpacked);
+    mad_cost(channel, END_UNPACKING, 1);
+    full->unpacked = 0;
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_receive_drop(connection);

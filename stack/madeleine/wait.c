@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "driver/sock.h"
 #include "internal.h"
 
 /* A busy wait that yields at once would wait for whatever else wants the processor. */
@@ -18,11 +19,10 @@ static void yield_processor(void *arg)
 
 static int sleep_in_poll(void *arg, mad_event_t *event, int64_t timeout_ns)
 {
-    struct timespec limit = {timeout_ns / 1000000000, timeout_ns % 1000000000};
     int ready;
 
     (void)arg;
-    ready = ppoll(event->descriptors, event->count, timeout_ns < 0 ? NULL : &limit, NULL);
+    ready = mad_sock_poll(event->descriptors, event->count, timeout_ns);
     if (ready < 0 && errno == EINTR)
         return 0;
     return ready < 0 ? -errno : ready;
@@ -35,7 +35,7 @@ static int poll_busily(void *arg, mad_event_t *event, int64_t timeout_ns)
     int ready;
 
     for (;;) {
-        ready = poll(event->descriptors, event->count, 0);
+        ready = mad_sock_poll(event->descriptors, event->count, 0);
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return ready < 0 ? -errno : ready;
         if (end != UINT64_MAX && port_now() >= end)

@@ -309,3 +309,10 @@ void port_spend(enum port_cost cost, uint64_t amount)
     (void)cost;
     (void)amount;
 }
+
+void port_step_spend(const char *driver, enum port_step step, uint64_t amount)
+{
+    (void)driver;
+    (void)step;
+    (void)amount;
+}

@@ -6,6 +6,7 @@
  * another one are called "net.<name>.transfers" and "net.<name>.packet".
  */
 #include "cluster/cluster.h"
+#include "cluster/legacy.h"
 #include "cluster/port_fiber.h"
 
 #include <stddef.h>
@@ -83,7 +84,8 @@ static bool create_network(struct cluster *cluster, size_t index, const char *pa
     if (params != NULL)
         aries_params_free(params);
     if (network->net != NULL)
-        return true;
+        return scenario->kind == LEGACY_NONE ||
+               cluster_legacy_create(cluster, network, path, error);
     *error = scenario_tree_problem(at, path, "%s", what != NULL ? what : "cannot be built");
     free(what);
     return false;
@@ -150,6 +152,8 @@ void cluster_networks_destroy(struct cluster *cluster)
 
         if (network->aries != NULL)
             aries_fabric_destroy(network->aries);
+        if (network->legacy != NULL)
+            legacy_network_destroy(network->legacy);
         if (network->net != NULL)
             net_destroy(network->net);
         g_free(network->packet_point_name);
@@ -202,6 +206,10 @@ struct counter {
     {                                                                   \
 #name, offsetof(struct aries_counters, name), SIM_METRIC_##unit \
     }
+#define LEGACY(name, unit)                                               \
+    {                                                                    \
+#name, offsetof(struct legacy_counters, name), SIM_METRIC_##unit \
+    }
 
 static const struct counter net_table[] = {
     NET(transfers, COUNT), NET(packets, COUNT),     NET(units, COUNT),    NET(hops, COUNT),
@@ -216,6 +224,11 @@ static const struct counter aries_table[] = {
     ARIES(msgq_sent, COUNT),        ARIES(msgq_received, COUNT),   ARIES(datagrams, COUNT),
     ARIES(overruns, COUNT),         ARIES(retransmits, COUNT),     ARIES(orb_max, COUNT),
     ARIES(error_events, COUNT),
+};
+
+static const struct counter legacy_table[] = {
+    LEGACY(packets, COUNT),     LEGACY(bytes, BYTES),   LEGACY(lost, COUNT),
+    LEGACY(unreachable, COUNT), LEGACY(dropped, COUNT),
 };
 
 /* Metrics appear in the result in the order of the table. */
@@ -250,6 +263,16 @@ static void publish_aries(const struct aries_fabric *aries)
     publish("aries", aries_table, G_N_ELEMENTS(aries_table), &counters);
 }
 
+static void publish_legacy(const struct legacy_network *legacy, const char *name)
+{
+    char *prefix = g_strconcat("legacy.", name, NULL);
+    struct legacy_counters counters;
+
+    legacy_counters_get(legacy, &counters);
+    publish(prefix, legacy_table, G_N_ELEMENTS(legacy_table), &counters);
+    g_free(prefix);
+}
+
 void cluster_networks_publish(const struct cluster *cluster)
 {
     size_t i;
@@ -259,6 +282,8 @@ void cluster_networks_publish(const struct cluster *cluster)
         char *prefix = i != 0 ? g_strconcat("net.", network->name, NULL) : g_strdup("net");
 
         publish_net(network->net, prefix);
+        if (network->legacy != NULL)
+            publish_legacy(network->legacy, network->name);
         g_free(prefix);
         if (network->aries != NULL)
             publish_aries(network->aries);

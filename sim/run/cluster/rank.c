@@ -2,6 +2,7 @@
 /* A rank from start to end, and its side of run/workload.h. */
 #include "cluster/port_fiber.h"
 #include "cluster/cluster.h"
+#include "cluster/legacy.h"
 #include "cluster/lnet.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ void rank_left(struct rank *rank)
     cluster->ranks_running--;
     rank_gather_check(job);
     pmi_rank_left(rank);
+    cluster_legacy_rank_left(rank);
     if (cluster->ranks_running == 0) {
         cluster_faults_disarm(cluster);
         cluster_lnet_end(cluster); /* routers would ping each other for ever */

@@ -17,11 +17,13 @@ COMPILED_IN_WORKLOADS(DECLARE)
 
 extern const struct workload cluster_barrier_workload, cluster_raw_messages_workload;
 
-#define ADD(name)                                                                           \
-    programs[count++] = (struct program){.workload = jacquard_workload_##name(),            \
-                                         .any_network = g_str_has_prefix(#name, "lnet_") || \
-                                                        g_str_has_prefix(#name, "m0_"),     \
-                                         .libfabric = g_str_has_prefix(#name, "fi_")};
+#define ADD(name)                                                                              \
+    programs[count++] = (struct program){                                                      \
+        .workload = jacquard_workload_##name(),                                                \
+        .any_network = g_str_has_prefix(#name, "lnet_") || g_str_has_prefix(#name, "mad_") ||  \
+                       g_str_has_prefix(#name, "sisci_") || g_str_has_prefix(#name, "tcp_") || \
+                       g_str_has_prefix(#name, "m0_"),                                         \
+        .libfabric = g_str_has_prefix(#name, "fi_")};
 
 static struct program programs[128];
 static size_t count;

@@ -72,12 +72,14 @@ static const struct scenario_job *job_by_name(const struct scenario *scenario, c
     return NULL;
 }
 
+/* What has metrics besides jobs. */
+static const char *const layers[] = {"net", "aries", "lnet", "legacy", "pmi", "engine"};
+
 static bool refuse_owner(const struct scenario *scenario,
                          const struct scenario_expectation *expectation, const char *path,
                          const char *field, const char *word, bool with_layers, char **error)
 {
-    static const char *const layers[] = {"net", "aries", "lnet", "pmi", "engine"};
-    const char *names[JOBS_MAX + 4];
+    const char *names[JOBS_MAX + G_N_ELEMENTS(layers)];
     size_t count = 0, i;
     char *hint;
 
@@ -98,11 +100,11 @@ static bool check_metric(const struct scenario *scenario, struct scenario_expect
 {
     size_t length = strcspn(expectation->metric, ".");
     char *owner = g_strndup(expectation->metric, MIN(length, 63));
-    bool known = strcmp(owner, "net") == 0 || strcmp(owner, "aries") == 0 ||
-                 strcmp(owner, "lnet") == 0 || strcmp(owner, "pmi") == 0 ||
-                 strcmp(owner, "engine") == 0 ||
-                 job_by_name(scenario, expectation->metric, length) != NULL;
+    bool known = job_by_name(scenario, expectation->metric, length) != NULL;
+    size_t i;
 
+    for (i = 0; i < G_N_ELEMENTS(layers); i++)
+        known |= strcmp(owner, layers[i]) == 0;
     if (!known)
         refuse_owner(scenario, expectation, path, "metric", owner, true, error);
     g_free(owner);

@@ -37,6 +37,26 @@ static bool refuse_preset(const struct scenario_network *network, const char *pa
     return false;
 }
 
+/* A network of a kind is a single switch; its times are those of the kind's model. */
+static bool check_kind_fields(const struct scenario_network *network, const char *path,
+                              char **error)
+{
+    static const char *const modelled[] = {"link_rate_GBps", "link_latency", "switch_latency",
+                                           "fidelity", "radix"};
+    size_t i;
+
+    if (legacy_kind_name((enum legacy_kind)network->kind) == NULL)
+        return scenario_refuse(error, network->at, path, "kind", "no model of this kind");
+    if (network->topology != TOPOLOGY_SINGLE_SWITCH)
+        return scenario_refuse(error, network->at, path, "topology",
+                               "a network of a kind is a single switch; allowed: single-switch");
+    for (i = 0; i < G_N_ELEMENTS(modelled); i++)
+        if (scenario_given(network->at, modelled[i]))
+            return scenario_refuse(error, network->at, path, modelled[i],
+                                   "the model of the kind says this; allowed: params");
+    return true;
+}
+
 /* Fields that belong to another topology would silently mean nothing. */
 static bool check_topology_fields(const struct scenario_network *network, const char *path,
                                   char **error)
@@ -47,8 +67,11 @@ static bool check_topology_fields(const struct scenario_network *network, const 
                                                 "switch_latency"};
     size_t i;
 
+    if (network->kind != LEGACY_NONE && !check_kind_fields(network, path, error))
+        return false;
     for (i = 0; i < G_N_ELEMENTS(dragonfly_only) && network->topology != TOPOLOGY_DRAGONFLY; i++) {
-        if (scenario_given(network->at, dragonfly_only[i]))
+        if (scenario_given(network->at, dragonfly_only[i]) &&
+            (network->kind == LEGACY_NONE || strcmp(dragonfly_only[i], "params") != 0))
             return scenario_refuse(
                 error, network->at, path, dragonfly_only[i],
                 "has no meaning on a switched network; allowed: with topology dragonfly");
@@ -152,6 +175,12 @@ bool scenario_for_each_param(const struct scenario_network *network,
     return each_param(network->params, "", visit, arg);
 }
 
+struct kind_check {
+    enum legacy_kind kind;
+    const char *path; /* of the params */
+    char **error;
+};
+
 struct param_check {
     const char *path; /* of the network */
     struct aries_params *params;
@@ -232,12 +261,56 @@ static bool check_params(const struct scenario_network *network, const char *pat
     return ok;
 }
 
+/* One of the numbers of the kind's model. */
+static bool check_kind_param(const char *name, const struct tree *value, void *arg)
+{
+    struct kind_check *check = arg;
+    const char *path = check->path;
+    size_t count, i;
+    const struct legacy_param *params = legacy_params(check->kind, &count);
+    struct value number;
+    char *what = NULL;
+
+    for (i = 0; i < count && strcmp(params[i].name, name) != 0; i++)
+        ;
+    if (i == count)
+        *check->error = scenario_tree_problem(
+            value, path, "unknown parameter %s; allowed: those of the kind's model", name);
+    else if (value->type != TREE_SCALAR)
+        *check->error = scenario_tree_problem(value, path, "not a single value; allowed: a number");
+    else if (!scenario_value_parse(ARG_REAL, value->text, "0", "1e9", NULL, &number, &what))
+        *check->error = scenario_tree_problem(value, path, "%s", what);
+    g_free(what);
+    return *check->error == NULL;
+}
+
+static bool check_kind_params(const struct scenario_network *network, const char *path,
+                              char **error)
+{
+    char *below = g_strconcat(path, ".params", NULL);
+    struct kind_check check = {(enum legacy_kind)network->kind, below, error};
+    bool ok;
+
+    *error = NULL;
+    if (network->params != NULL && network->params->type != TREE_MAPPING)
+        ok = scenario_refuse(error, network->at, path, "params",
+                             "not a mapping; allowed: parameter: number");
+    else
+        ok = scenario_for_each_param(network, check_kind_param, &check);
+    g_free(below);
+    return ok;
+}
+
 /* Counts what the topology has, and checks what needs no other network. */
 static bool check_topology(struct scenario_network *network, const char *path, char **error)
 {
     struct net_config config;
 
+    if (network->kind != LEGACY_NONE && !scenario_given(network->at, "topology"))
+        network->topology = TOPOLOGY_SINGLE_SWITCH;
     if (!check_topology_fields(network, path, error))
+        return false;
+    if (network->kind != LEGACY_NONE && !check_kind_params(network, path, error))
         return false;
     if (network->preset != NULL && find_preset(network->preset) == NULL)
         return refuse_preset(network, path, error);
@@ -271,7 +344,10 @@ static bool check_name(const struct scenario *scenario, size_t index,
     size_t i;
 
     if (network->name == NULL) /* of `fabric` */
-        network->name = network->topology == TOPOLOGY_DRAGONFLY ? "aries" : "switched";
+        network->name = network->kind != LEGACY_NONE
+                            ? legacy_kind_name((enum legacy_kind)network->kind)
+                        : network->topology == TOPOLOGY_DRAGONFLY ? "aries"
+                                                                  : "switched";
     if (!scenario_is_word(network->name))
         return scenario_refuse(error, network->at, path, "name",
                                "not a name; allowed: at most 60 letters, digits, - and _, starting "

@@ -157,7 +157,8 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
         return scenario_refuse(
             error, job->at, path, job->program != NULL ? "program" : "workload",
             "calls uGNI, but a switched network has no Aries NICs; allowed there: "
-            "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...)");
+            "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
+            "(mad_..., sisci_..., tcp_...)");
     return true;
 }
 

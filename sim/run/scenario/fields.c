@@ -7,10 +7,13 @@
 
 #define F struct scenario_network
 #define NETWORK_FIELDS                                                                               \
-    {"topology", CHOICE(F, topology), .choices = "dragonfly|single-switch|fat-tree",                 \
-     .fallback = "dragonfly",                                                                        \
-     .meaning = "a Cray XC dragonfly with Aries NICs, or a switched network (Ethernet or "           \
-                "InfiniBand class) without"},                                                        \
+    {"kind", CHOICE(F, kind), .choices = NETWORK_KINDS, .fallback = "none",                          \
+     .meaning = "a small network of the Madeleine II paper: a single switch whose devices and "      \
+                "times are those of the kind's model"},                                              \
+        {"topology", CHOICE(F, topology), .choices = "dragonfly|single-switch|fat-tree",             \
+         .fallback = "dragonfly",                                                                    \
+         .meaning = "a Cray XC dragonfly with Aries NICs, or a switched network (Ethernet or "       \
+                    "InfiniBand class) without; default: dragonfly, with a kind single-switch"},     \
         {"preset", STRING(F, preset), .syntax = "a name of `sim-run --list-presets`",                \
          .meaning = "dragonfly: a known machine; excludes groups, chassis, slots, cables"},          \
         {"groups", COUNT(F, groups), .minimum = "1", .maximum = "241",                               \
@@ -45,7 +48,9 @@
         "params", FREE(F, params),                                                                   \
             .syntax = "a mapping; names of `sim-run --list-params`, flat (`aries.nic.tx_ns: 40`) "   \
                       "or nested",                                                                   \
-            .meaning = "dragonfly: values of the model that differ from the profile's"               \
+            .meaning =                                                                               \
+                "dragonfly: values of the model that differ from the profile's; with a kind: "       \
+                "from the model's"                                                                   \
     }
 
 static const struct field fabric_fields[] = {

@@ -6,17 +6,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "session.h"
+#include "sock.h"
 #include "tcp.h"
 
 enum { ALIGNMENT = 32 };
 
+int mad_tcp_usable(void)
+{
+#ifdef MAD_SIMULATED
+    char text[32];
+
+    return mad_sock_own_address(text, sizeof(text)) != NULL;
+#else
+    return 1;
+#endif
+}
+
 static int adapter_init(p_mad_adapter_t adapter)
 {
     struct tcp_adapter *own = calloc(1, sizeof(*own));
-    char text[128];
+    char text[128], own_address[32];
+    const char *address;
     unsigned port;
 
     if (own == NULL)
@@ -27,8 +39,10 @@ static int adapter_init(p_mad_adapter_t adapter)
         return MAD_EDRIVER;
     }
     adapter->specific = own;
-    if (adapter->selector != NULL)
-        snprintf(text, sizeof(text), "%.100s:%u", adapter->selector, port);
+    address = adapter->selector != NULL ? adapter->selector
+                                        : mad_sock_own_address(own_address, sizeof(own_address));
+    if (address != NULL)
+        snprintf(text, sizeof(text), "%.100s:%u", address, port);
     else
         snprintf(text, sizeof(text), "%u", port);
     adapter->parameter = strdup(text);
@@ -44,8 +58,8 @@ static int adapter_exit(p_mad_adapter_t adapter)
     if (own == NULL)
         return MAD_OK;
     for (unsigned i = 0; i < own->pending_count; i++)
-        close(own->pending[i].fd);
-    close(own->listener);
+        mad_sock_close(own->pending[i].fd);
+    mad_sock_close(own->listener);
     free(own);
     return MAD_OK;
 }

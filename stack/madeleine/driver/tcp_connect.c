@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "sock.h"
 #include "tcp.h"
 
 static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
@@ -88,7 +87,7 @@ static void pending_remove(struct tcp_adapter *adapter, unsigned place)
 
 static void pending_refuse(struct tcp_adapter *adapter, unsigned place)
 {
-    close(adapter->pending[place].fd);
+    mad_sock_close(adapter->pending[place].fd);
     pending_remove(adapter, place);
     adapter->refused++;
 }
@@ -119,7 +118,8 @@ static bool pending_read(p_mad_channel_t channel, unsigned place)
     p_mad_connection_t in;
     ssize_t got;
 
-    got = recv(pending->fd, pending->hello + pending->got, TCP_HELLO_BYTES - pending->got, 0);
+    got = mad_sock_recv(pending->fd, pending->hello + pending->got, TCP_HELLO_BYTES - pending->got,
+                        0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (got <= 0) {
@@ -236,7 +236,7 @@ int mad_tcp_disconnect(p_mad_connection_t connection)
     struct tcp_peer *peer = mad_tcp_peer(connection);
 
     if (peer != NULL && peer->fd >= 0) {
-        close(peer->fd);
+        mad_sock_close(peer->fd);
         peer->fd = -1;
     }
     return MAD_OK;

@@ -4,10 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "internal.h"
+#include "sock.h"
 #include "tcp.h"
 
 enum { GATHER_BYTES = 1024 };
@@ -53,7 +53,7 @@ static bool has_data(p_mad_connection_t in, short ready)
 
     if (ready == POLLIN)
         return true;
-    got = recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    got = mad_sock_recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got > 0)
         return true;
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -74,7 +74,7 @@ static bool has_ahead(p_mad_connection_t in)
 static bool receive_ahead(p_mad_connection_t in)
 {
     struct tcp_peer *peer = mad_tcp_peer(in);
-    ssize_t got = recv(peer->fd, peer->ahead, sizeof(peer->ahead), MSG_DONTWAIT);
+    ssize_t got = mad_sock_recv(peer->fd, peer->ahead, sizeof(peer->ahead), MSG_DONTWAIT);
 
     if (got > 0) {
         peer->ahead_from = 0;
@@ -165,15 +165,16 @@ static ssize_t send_some(int fd, struct iovec *pieces, unsigned count)
 {
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
 
-    return count == 1 ? send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
-                      : sendmsg(fd, &message, MSG_NOSIGNAL);
+    return count == 1 ? mad_sock_send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                      : mad_sock_sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 static ssize_t receive_some(int fd, struct iovec *pieces, unsigned count)
 {
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
 
-    return count == 1 ? recv(fd, pieces->iov_base, pieces->iov_len, 0) : recvmsg(fd, &message, 0);
+    return count == 1 ? mad_sock_recv(fd, pieces->iov_base, pieces->iov_len, 0)
+                      : mad_sock_recvmsg(fd, &message, 0);
 }
 
 /* Copies what was received ahead to the first pieces. Returns how many bytes. */

@@ -7,10 +7,9 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "session.h"
+#include "sock.h"
 #include "tcp.h"
 
 enum { BACKLOG = 128, LINGER_SECONDS = 50 };
@@ -37,11 +36,11 @@ static int data_options(int fd)
     int on = 1, bytes = (int)mad_parameter("MAD_TCP_BUFFER", 0);
     struct linger linger = {1, LINGER_SECONDS};
 
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) != 0)
+    if (mad_sock_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
+        mad_sock_setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) != 0)
         return -1;
-    if (bytes > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) != 0 ||
-                      setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) != 0))
+    if (bytes > 0 && (mad_sock_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) != 0 ||
+                      mad_sock_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) != 0))
         return -1;
     return 0;
 }
@@ -50,7 +49,7 @@ static int close_keeping_errno(int fd)
 {
     int error = errno;
 
-    close(fd);
+    mad_sock_close(fd);
     errno = error;
     return -1;
 }
@@ -80,9 +79,10 @@ int mad_tcp_listen(const char *address, unsigned *port)
 
     if (found == NULL)
         return -1;
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
-        getsockname(fd, (struct sockaddr *)&name, &length) != 0) {
+    fd = mad_sock_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || mad_sock_bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
+        mad_sock_listen(fd, BACKLOG) != 0 ||
+        mad_sock_getsockname(fd, (struct sockaddr *)&name, &length) != 0) {
         freeaddrinfo(found);
         return fd < 0 ? -1 : close_keeping_errno(fd);
     }
@@ -110,7 +110,7 @@ static int finish_dial(int fd)
     socklen_t length = sizeof(error);
 
     if (mad_tcp_wait(fd, POLLOUT) != MAD_OK ||
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        mad_sock_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         return -1;
     errno = error;
     return error == 0 ? 0 : -1;
@@ -123,12 +123,12 @@ int mad_tcp_dial(const char *host, unsigned port)
 
     if (found == NULL)
         return -1;
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = mad_sock_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || data_options(fd) != 0) {
         freeaddrinfo(found);
         return fd < 0 ? -1 : close_keeping_errno(fd);
     }
-    result = connect(fd, found->ai_addr, found->ai_addrlen);
+    result = mad_sock_connect(fd, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     if (result != 0 && (errno == EINPROGRESS || errno == EINTR))
         result = finish_dial(fd);
@@ -137,7 +137,7 @@ int mad_tcp_dial(const char *host, unsigned port)
 
 int mad_tcp_accept(int listener)
 {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = mad_sock_accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0 && data_options(fd) != 0)
         return close_keeping_errno(fd);
@@ -156,7 +156,7 @@ int mad_tcp_send_all(int fd, const void *bytes, size_t length, int *code)
     ssize_t sent;
 
     while (length != 0) {
-        sent = send(fd, from, length, MSG_NOSIGNAL);
+        sent = mad_sock_send(fd, from, length, MSG_NOSIGNAL);
         if (sent < 0 && errno == EAGAIN) {
             if (mad_tcp_wait(fd, POLLOUT) != MAD_OK)
                 return failed(code);
@@ -176,7 +176,7 @@ int mad_tcp_receive_all(int fd, void *bytes, size_t length, int *code)
     ssize_t got;
 
     while (length != 0) {
-        got = recv(fd, to, length, 0);
+        got = mad_sock_recv(fd, to, length, 0);
         if (got == 0) {
             *code = 0;
             return MAD_EPEER;

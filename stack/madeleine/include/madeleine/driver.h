@@ -124,9 +124,17 @@ void mad_wait_idle(struct port_timer *timer);
 
 /* `driver` gets the interface, connection type and alignment. */
 void mad_tcp_register(p_mad_driver_t driver);
+int mad_tcp_usable(void); /* whether the host has an Ethernet */
 void mad_shm_register(p_mad_driver_t driver);
 void mad_loop_register(p_mad_driver_t driver);
+void mad_sisci_register(p_mad_driver_t driver);
+int mad_sisci_usable(void); /* whether the host has an SCI card */
 void mad_gni_register(p_mad_driver_t driver);
+/* Whether a process can have an adapter of them without a list of adapters. */
+void mad_via_register(p_mad_driver_t driver);
+int mad_via_usable(void);
+void mad_sbp_register(p_mad_driver_t driver);
+int mad_sbp_usable(void);
 int mad_gni_usable(void); /* whether the process has credentials of uGNI */
 
 #endif

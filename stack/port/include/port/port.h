@@ -172,6 +172,20 @@ enum port_cost {
 };
 void port_spend(enum port_cost cost, uint64_t amount);
 
+/* What a message library does on the CPU, for models of the networks of its drivers. */
+enum port_step {
+    PORT_STEP_BEGIN_PACKING,
+    PORT_STEP_PACK,
+    PORT_STEP_END_PACKING,
+    PORT_STEP_BEGIN_UNPACKING,
+    PORT_STEP_UNPACK,
+    PORT_STEP_END_UNPACKING,
+    PORT_STEP_COPY, /* amount: bytes */
+    PORT_STEP_CREDIT, /* a sender goes on after it has waited for its receiver */
+};
+/* No effect where a real CPU does it, nor on networks that have no such model. */
+void port_step_spend(const char *driver, enum port_step step, uint64_t amount);
+
 /* ---- API calls ---------------------------------------------------------------------------------
  */
 

@@ -17,6 +17,7 @@
 #include "engine/metrics.h"
 #include "engine/random.h"
 #include "engine/sim.h"
+#include "legacy/network.h"
 #include "net/net.h"
 #include "run/workload.h"
 #include "scenario/scenario.h"
@@ -179,6 +180,7 @@ struct cluster_network {
     const char *name;
     struct net *net;
     struct aries_fabric *aries; /* its NICs; NULL: switched networks have none */
+    struct legacy_network *legacy; /* the devices of its kind; NULL: it is of none */
     struct sim_fault_point packet_point; /* unused by the first network, which has "net.packet" */
     char *packet_point_name;
     uint32_t first_router; /* number of its router 0 in the trace */

@@ -4,6 +4,7 @@
 #ifndef JACQUARD_RUN_SCENARIO_H
 #define JACQUARD_RUN_SCENARIO_H
 
+#include "legacy/network.h"
 #include "net/net.h"
 #include "scenario/schema.h"
 #include "scenario/programs.h"
@@ -15,11 +16,14 @@
 enum { TOPOLOGY_DRAGONFLY, TOPOLOGY_SINGLE_SWITCH, TOPOLOGY_FAT_TREE };
 
 #define NETWORKS_MAX 16u
+/* The words of `kind`, in the order of enum legacy_kind. */
+#define NETWORK_KINDS "none|sci|ethernet|via|sbp"
 
 struct scenario_network {
     const struct tree *at;
     const char *name;
     uint64_t topology, fidelity;
+    uint64_t kind; /* enum legacy_kind */
     const char *preset, *profile;
     uint64_t groups, chassis, slots, cables;
     uint64_t nodes, radix;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The SBP driver. Blocks are copied into frames of the kernel. All frames of a process come in one
+ * queue, whoever sends them on whatever channel, so each call that polls it sorts them. If many
+ * wait for their connections, further ones are copied out of the kernel's buffers, which others
+ * need.
+ */
+#ifndef JACQUARD_MADELEINE_SBP_H
+#define JACQUARD_MADELEINE_SBP_H
+
+#include <sbp_messages.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "internal.h"
+
+enum msbp_type { MSBP_REQUEST, MSBP_ACK, MSBP_DATA, MSBP_INTERNAL };
+
+/* Behind the kernel's header. */
+struct msbp_header {
+    uint8_t channel, type;
+};
+
+enum {
+    MSBP_HEADERS = SBP_HEADER_SIZE + sizeof(struct msbp_header),
+    MSBP_PAYLOAD = SBP_PAYLOAD_SIZE - sizeof(struct msbp_header),
+    MSBP_HELD_MAX = 16, /* buffers of the kernel that are held, in each direction */
+    MSBP_CHANNELS = 255, /* the number 255 is not one of a channel */
+    MSBP_PROBES_MAX = 4 /* in a row to a peer from which nothing comes */
+};
+
+/* A frame, in a buffer of the kernel or in private memory. */
+struct msbp_frame {
+    struct msbp_frame *next;
+    unsigned long kernel; /* its buffer, which belongs to the pool of `key`; 0: `room` */
+    unsigned long key;
+    uint32_t length; /* of the payload */
+    uint8_t type;
+    char *payload;
+    char *room; /* MSBP_PAYLOAD bytes, or NULL */
+    int origin, channel;
+};
+
+struct msbp_peer {
+    struct msbp_channel *channel;
+    p_mad_connection_t in, out;
+    bool lost;
+    bool announced; /* the first frame of the open message has been sent */
+    struct msbp_frame *first, *last; /* received */
+    unsigned probes;
+};
+
+struct msbp_channel {
+    p_mad_channel_t object;
+    struct msbp_adapter *adapter;
+    int size, own; /* ranks */
+    int last_served;
+    struct port_timer polled;
+    bool polling;
+    struct msbp_peer **peers; /* by rank */
+    struct msbp_channel *next; /* of the adapter */
+};
+
+struct msbp_adapter {
+    struct port_mutex mutex;
+    unsigned long in, out; /* keys */
+    unsigned held_in, held_out; /* buffers of the kernel */
+    uint64_t probe_ns;
+    struct msbp_channel *channels;
+    struct msbp_frame *free;
+    struct msbp_frame *unknown, *unknown_last; /* for channels that are not open yet */
+    struct msbp_wait {
+        struct msbp_wait *next, **link;
+        struct port_thread *thread;
+    } * waits; /* threads that poll */
+};
+
+static inline struct msbp_adapter *mad_sbp_adapter(p_mad_adapter_t adapter)
+{
+    return adapter->specific;
+}
+
+static inline struct msbp_channel *mad_sbp_channel(p_mad_channel_t channel)
+{
+    return channel->specific;
+}
+
+static inline struct msbp_peer *mad_sbp_peer(p_mad_connection_t connection)
+{
+    return connection->specific;
+}
+
+/* ---- frames (sbp_frame.c) -------------------------------------------------------------------- */
+
+struct msbp_frame *
+mad_sbp_frame(struct msbp_adapter *adapter); /* without memory; NULL: none left */
+bool mad_sbp_frame_room(struct msbp_frame *frame); /* gives it private memory */
+void mad_sbp_frame_free(struct msbp_adapter *adapter, struct msbp_frame *frame);
+void mad_sbp_sent(struct msbp_adapter *adapter, struct msbp_frame *frame); /* its buffer has left */
+/* The frame has a buffer of the kernel from now on. */
+void mad_sbp_hold(struct msbp_adapter *adapter, struct msbp_frame *frame, unsigned long key,
+                  unsigned long kernel);
+/* An empty buffer of the kernel: waits for one, and sorts what comes meanwhile. 0: peer is lost. */
+unsigned long mad_sbp_empty(struct msbp_peer *peer);
+/* Sends what is behind the headers of a kernel's buffer, which is used up. */
+int mad_sbp_send(struct msbp_peer *peer, unsigned long kernel, enum msbp_type type,
+                 uint32_t length);
+/* Sorts one frame, if one is there. */
+bool mad_sbp_progress(struct msbp_adapter *adapter);
+void mad_sbp_sort_unknown(struct msbp_channel *channel);
+/* Begins and ends the wait of a thread; between them it calls mad_sbp_pass after each look. */
+struct msbp_waiting {
+    struct msbp_adapter *adapter;
+    struct msbp_channel *channel;
+    struct msbp_peer *peer; /* only this one is waited for; NULL: all of the channel */
+    struct msbp_wait wait;
+    struct port_timer timer;
+    bool begun;
+};
+void mad_sbp_pass(struct msbp_waiting *waiting);
+void mad_sbp_pass_end(struct msbp_waiting *waiting);
+void mad_sbp_probe(struct msbp_peer *peer);
+void mad_sbp_lost(struct msbp_peer *peer, int code, const char *text);
+
+/* ---- messages (sbp_message.c) ---------------------------------------------------------------- */
+
+int mad_sbp_new_message(p_mad_connection_t out);
+p_mad_connection_t mad_sbp_receive_message(p_mad_channel_t channel);
+p_mad_connection_t mad_sbp_poll_message(p_mad_channel_t channel);
+p_mad_buffer_t mad_sbp_get_static(p_mad_link_t link);
+int mad_sbp_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_sbp_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_sbp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
+int mad_sbp_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Blocks over SISCI. Short ones are words that are not zero, so that each of them says by itself
+ * that it is there; longer ones, and groups, go through the data area with a flag.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "sisci.h"
+
+enum {
+    WORD = 4,
+    DESCRIBED = 7, /* words behind a descriptor */
+    SHORT_WORDS = MSISCI_OPT_LIMIT / WORD,
+    PACKET_WORDS = SHORT_WORDS + (SHORT_WORDS + DESCRIBED - 1) / DESCRIBED + MSISCI_LINE / WORD,
+    NUMBER_MASK = 0xffffff
+};
+_Static_assert(PACKET_WORDS *WORD <= MSISCI_WRITE, "a short packet ends before the permissions");
+
+static struct msisci_remote *remote_of(struct msisci_peer *peer)
+{
+    return &peer->remote[peer->sent % peer->channel->adapter->segments];
+}
+
+static struct msisci_local *local_of(struct msisci_peer *peer)
+{
+    return &peer->local[peer->received % peer->channel->adapter->segments];
+}
+
+static uint32_t number_of(uint32_t packet)
+{
+    return (packet & NUMBER_MASK) << MSISCI_NUMBER_SHIFT;
+}
+
+/* ---- short blocks ---------------------------------------------------------------------------- */
+
+/* The packet's words; the result is how many, whole lines. */
+static unsigned encode(const unsigned char *bytes, size_t length, uint32_t number, uint32_t *packet)
+{
+    unsigned count = 0, descriptor = 0, place = 0;
+    size_t at;
+
+    for (at = 0; at < length; at += WORD, place = (place + 1) % DESCRIBED) {
+        uint32_t word = 0;
+
+        memcpy(&word, bytes + at, length - at < WORD ? length - at : WORD);
+        if (place == 0) {
+            descriptor = count++;
+            packet[descriptor] = MSISCI_SHORT | (descriptor == 0 ? number : 0);
+        }
+        if (word == 0)
+            continue;
+        packet[descriptor] |= 2u << place;
+        packet[count++] = word;
+    }
+    while (count % (MSISCI_LINE / WORD) != 0)
+        packet[count++] = 0;
+    assert(count <= PACKET_WORDS);
+    return count;
+}
+
+int mad_sisci_send_short(struct msisci_peer *peer, p_mad_buffer_t buffer)
+{
+    struct msisci_remote *remote = remote_of(peer);
+    uint32_t packet[PACKET_WORDS];
+    unsigned count, i;
+    bool retry;
+    int error = mad_sisci_begin(peer);
+
+    if (error != MAD_OK)
+        return error;
+    count = encode((const unsigned char *)buffer->buffer + buffer->bytes_read,
+                   buffer->bytes_written - buffer->bytes_read, number_of(peer->sent + 1), packet);
+    do {
+        for (i = 0; i < count; i++)
+            SCI_STORE32(remote->map, MSISCI_READ + i * WORD, packet[i]);
+        error = mad_sisci_settle(peer, remote, &retry);
+        remote->dirty |= retry;
+    } while (retry);
+    if (error == MAD_OK)
+        peer->sent++;
+    return error;
+}
+
+/* Waits until a word is there, and consumes it. 0: the peer was lost. */
+static uint32_t consume(struct msisci_peer *peer, size_t at)
+{
+    volatile uint32_t *word =
+        (volatile uint32_t *)(volatile void *)(local_of(peer)->memory + MSISCI_READ + at);
+    uint64_t seen = 0;
+    uint32_t value;
+
+    while ((value = *word) == 0 && !peer->lost)
+        mad_sisci_pause(peer->channel, &seen, peer->channel->adapter->probe_ns);
+    *word = 0;
+    return value;
+}
+
+int mad_sisci_receive_short(struct msisci_peer *peer, p_mad_buffer_t buffer)
+{
+    unsigned char *to = (unsigned char *)buffer->buffer + buffer->bytes_written;
+    size_t length = buffer->length - buffer->bytes_written, done, at = 0;
+    uint32_t descriptor = 0, word;
+    unsigned place = 0;
+    int error = mad_sisci_wait_arrival(peer);
+
+    for (done = 0; error == MAD_OK && done < length; done += WORD) {
+        if (place == 0) {
+            descriptor = consume(peer, at);
+            at += WORD;
+        }
+        word = 0;
+        if ((descriptor & 2u << place) != 0) {
+            word = consume(peer, at);
+            at += WORD;
+        }
+        if (peer->lost)
+            return mad_connection_error(peer->in);
+        memcpy(to + done, &word, length - done < WORD ? length - done : WORD);
+        place = (place + 1) % DESCRIBED;
+    }
+    if (error != MAD_OK)
+        return error;
+    mad_cost(peer->channel->object, COPY, length);
+    peer->received++;
+    return mad_sisci_return_credit(peer, false);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+/* A place in a list of buffers. */
+struct cursor {
+    p_mad_buffer_t buffer; /* NULL: the end */
+    size_t done; /* of its bytes */
+};
+
+static void advance(struct cursor *cursor, size_t bytes, size_t whole)
+{
+    cursor->done += bytes;
+    if (cursor->done != whole)
+        return;
+    cursor->buffer = cursor->buffer->next;
+    cursor->done = 0;
+}
+
+/* The bytes of a buffer that fit behind `used` bytes of the data area; the next one begins at a
+ * word. */
+static size_t piece(size_t rest, size_t used)
+{
+    return rest < MSISCI_DATA_BYTES - used ? rest : MSISCI_DATA_BYTES - used;
+}
+
+static size_t words_of(size_t bytes)
+{
+    return (bytes + WORD - 1) / WORD * WORD;
+}
+
+static int store_piece(sci_map_t map, size_t at, const unsigned char *from, size_t bytes)
+{
+    size_t whole = bytes / WORD * WORD;
+    sci_error_t error = SCI_ERR_OK;
+    uint32_t last = 0;
+
+    if (whole != 0)
+        SCIMemCopy(from, map, at, whole, 0, &error);
+    memcpy(&last, from + whole, bytes - whole);
+    if (whole != bytes)
+        SCI_STORE32(map, at + whole, last);
+    return error == SCI_ERR_OK ? MAD_OK : MAD_EDRIVER;
+}
+
+/* Stores what fits from the cursor on. Complete lines leave the card at once, so the last one is
+ * filled with zeros. */
+static int store_chunk(struct msisci_remote *remote, struct cursor *cursor)
+{
+    size_t used = 0;
+    int error = MAD_OK;
+
+    while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES && error == MAD_OK) {
+        const mad_buffer_t *buffer = cursor->buffer;
+        size_t all = buffer->bytes_written - buffer->bytes_read;
+        size_t bytes = piece(all - cursor->done, used);
+
+        error = store_piece(
+            remote->map, MSISCI_DATA + used,
+            (const unsigned char *)buffer->buffer + buffer->bytes_read + cursor->done, bytes);
+        used += words_of(bytes);
+        advance(cursor, bytes, all);
+    }
+    for (; used % MSISCI_LINE != 0; used += WORD)
+        SCI_STORE32(remote->map, MSISCI_DATA + used, 0);
+    return error;
+}
+
+static int send_chunk(struct msisci_peer *peer, struct cursor *cursor)
+{
+    struct msisci_remote *remote = remote_of(peer);
+    const struct cursor begin = *cursor;
+    int error = mad_sisci_begin(peer);
+    bool retry = false;
+
+    if (error != MAD_OK)
+        return error;
+    do {
+        *cursor = begin;
+        error = store_chunk(remote, cursor);
+        if (error == MAD_OK)
+            error = mad_sisci_settle(peer, remote, &retry);
+    } while (retry && error == MAD_OK);
+    if (error != MAD_OK)
+        return error;
+    do {
+        SCI_STORE32(remote->map, MSISCI_READ, MSISCI_CHUNK | number_of(peer->sent + 1));
+        error = mad_sisci_settle(peer, remote, &retry);
+    } while (retry);
+    if (error == MAD_OK)
+        peer->sent++;
+    return error;
+}
+
+int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first)
+{
+    struct cursor cursor = {first, 0};
+    int error = MAD_OK;
+
+    while (cursor.buffer != NULL && error == MAD_OK)
+        error = send_chunk(peer, &cursor);
+    return error;
+}
+
+static void load_chunk(struct msisci_peer *peer, struct cursor *cursor)
+{
+    const unsigned char *data = (const unsigned char *)local_of(peer)->memory + MSISCI_DATA;
+    size_t used = 0, copied = 0;
+
+    while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES) {
+        const mad_buffer_t *buffer = cursor->buffer;
+        size_t all = buffer->length - buffer->bytes_written;
+        size_t bytes = piece(all - cursor->done, used);
+
+        memcpy((unsigned char *)buffer->buffer + buffer->bytes_written + cursor->done, data + used,
+               bytes);
+        copied += bytes;
+        used += words_of(bytes);
+        advance(cursor, bytes, all);
+    }
+    mad_cost(peer->channel->object, COPY, copied);
+}
+
+int mad_sisci_receive_stream(struct msisci_peer *peer, p_mad_buffer_t first)
+{
+    struct cursor cursor = {first, 0};
+    int error = MAD_OK;
+
+    while (cursor.buffer != NULL && error == MAD_OK) {
+        error = mad_sisci_wait_arrival(peer);
+        if (error != MAD_OK)
+            return error;
+        load_chunk(peer, &cursor);
+        *(volatile uint32_t *)(volatile void *)(local_of(peer)->memory + MSISCI_READ) = 0;
+        peer->received++;
+        error = mad_sisci_return_credit(peer, cursor.buffer != NULL);
+    }
+    return error;
+}

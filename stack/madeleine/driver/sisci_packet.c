@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets over SISCI: permissions, arrivals, errors. A sequence of stores that failed is stored
+ * again as long as the card says that this may help.
+ */
+#include <assert.h>
+
+#include "sisci.h"
+
+enum { SILENT_MAX = 2 /* probes */, NUMBER_MASK = 0xffffff };
+
+static uint32_t load(const struct msisci_local *local, size_t offset)
+{
+    return *(const volatile uint32_t *)(const volatile void *)(local->memory + offset);
+}
+
+/* ---- peers that are gone --------------------------------------------------------------------- */
+
+void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why)
+{
+    if (peer->lost)
+        return;
+    peer->lost = true;
+    mad_driver_note(peer->in, NULL, (int)why);
+    mad_driver_note(peer->out, NULL, (int)why);
+    mad_connection_break(peer->in, code);
+    mad_connection_break(peer->out, code);
+}
+
+static void probe(struct msisci_peer *peer)
+{
+    const struct msisci_adapter *adapter = peer->channel->adapter;
+    sci_error_t error;
+
+    SCIProbeNode(adapter->desc, adapter->number, peer->node, 0, &error);
+    peer->silent = error == SCI_ERR_OK ? 0 : peer->silent + 1;
+    if (peer->silent >= SILENT_MAX)
+        mad_sisci_lost(peer, MAD_EPEER, error);
+}
+
+void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t nanoseconds)
+{
+    uint64_t now = port_now();
+    bool due = now - channel->polled_at >= channel->adapter->probe_ns;
+    int rank;
+
+    if (due)
+        channel->polled_at = now;
+    for (rank = 0; rank < channel->size; rank++) {
+        struct msisci_peer *peer = channel->peers[rank];
+
+        if (peer == NULL || peer->lost)
+            continue;
+        if (peer->gone && !mad_sisci_arrived(peer))
+            mad_sisci_lost(peer, MAD_EPEER, SCI_ERR_NOT_CONNECTED);
+        else if (due)
+            probe(peer);
+        if (!peer->lost)
+            mad_sisci_repair(peer);
+    }
+    SCI_PAUSE(seen, nanoseconds);
+}
+
+/* ---- errors of stores ------------------------------------------------------------------------ */
+
+static void store_credit(struct msisci_peer *peer)
+{
+    SCI_STORE32(peer->remote[0].map, MSISCI_WRITE, peer->received);
+}
+
+int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry)
+{
+    sci_sequence_status_t status;
+    sci_error_t error;
+
+    *retry = false;
+    SCIStoreBarrier(remote->sequence, 0, &error);
+    status = SCICheckSequence(remote->sequence, 0, &error);
+    if (error == SCI_ERR_OK && status == SCI_SEQ_OK)
+        return MAD_OK;
+    *retry = error == SCI_ERR_OK && status != SCI_SEQ_NOT_RETRIABLE && !peer->gone;
+    if (*retry)
+        *retry = SCIStartSequence(remote->sequence, 0, &error) == SCI_SEQ_OK;
+    if (!*retry) {
+        mad_sisci_lost(peer, peer->gone ? MAD_EPEER : MAD_EDRIVER, SCI_ERR_TRANSFER_FAILED);
+        return mad_connection_error(peer->out);
+    }
+    if (remote == &peer->remote[0] && peer->received != 0)
+        store_credit(peer); /* it may be what was lost */
+    return MAD_OK;
+}
+
+/* ---- permissions ----------------------------------------------------------------------------- */
+
+int mad_sisci_repair(struct msisci_peer *peer)
+{
+    struct msisci_remote *remote = &peer->remote[0];
+    sci_sequence_status_t status;
+    sci_error_t error;
+    bool retry;
+    int code = MAD_OK;
+
+    if (remote->sequence == NULL)
+        return MAD_OK;
+    status = SCICheckSequence(remote->sequence, 0, &error);
+    if (status == SCI_SEQ_OK || status == SCI_SEQ_PENDING)
+        return MAD_OK;
+    do
+        code = mad_sisci_settle(peer, remote, &retry);
+    while (retry);
+    return code;
+}
+
+int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
+{
+    bool retry;
+    int error = MAD_OK;
+
+    store_credit(peer);
+    if (!more) { /* whether it arrives is seen when the process waits for something */
+        SCIFlush(peer->remote[0].sequence, 0);
+        return MAD_OK;
+    }
+    do
+        error = mad_sisci_settle(peer, &peer->remote[0], &retry);
+    while (retry);
+    return error;
+}
+
+/* How many packets the peer has not consumed. */
+static uint32_t unconsumed(const struct msisci_peer *peer)
+{
+    return peer->sent - load(&peer->local[0], MSISCI_WRITE);
+}
+
+/* After an error, words of a packet may be there twice: they must go before the next one. */
+static int clean(struct msisci_peer *peer, struct msisci_remote *remote)
+{
+    bool retry;
+    int error;
+
+    do {
+        for (size_t at = 0; at < MSISCI_WRITE / MSISCI_LINE * MSISCI_LINE; at += 4)
+            SCI_STORE32(remote->map, at, 0);
+        error = mad_sisci_settle(peer, remote, &retry);
+    } while (retry);
+    remote->dirty = error != MAD_OK;
+    return error;
+}
+
+int mad_sisci_begin(struct msisci_peer *peer)
+{
+    struct msisci_channel *own = peer->channel;
+    struct msisci_remote *remote = &peer->remote[peer->sent % own->adapter->segments];
+    uint64_t seen = 0;
+    bool waited = false;
+
+    while (!peer->lost && unconsumed(peer) >= own->adapter->segments) {
+        mad_sisci_pause(own, &seen, own->adapter->probe_ns);
+        waited = true;
+    }
+    if (peer->lost)
+        return mad_connection_error(peer->out);
+    if (waited)
+        mad_cost(own->object, CREDIT, 1);
+    return remote->dirty ? clean(peer, remote) : MAD_OK;
+}
+
+/* ---- arrivals -------------------------------------------------------------------------------- */
+
+bool mad_sisci_arrived(const struct msisci_peer *peer)
+{
+    uint32_t word =
+        load(&peer->local[peer->received % peer->channel->adapter->segments], MSISCI_READ);
+
+    return word != 0 && word >> MSISCI_NUMBER_SHIFT == ((peer->received + 1) & NUMBER_MASK);
+}
+
+int mad_sisci_wait_arrival(struct msisci_peer *peer)
+{
+    uint64_t seen = 0;
+
+    while (!peer->lost && !mad_sisci_arrived(peer))
+        mad_sisci_pause(peer->channel, &seen, peer->channel->adapter->probe_ns);
+    return peer->lost ? mad_connection_error(peer->in) : MAD_OK;
+}

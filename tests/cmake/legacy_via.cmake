@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# VIPL over the model of M-VIA, and SBP: processes are fibers, without a cluster.
+if(TARGET jacquard_legacy)
+  foreach(area IN ITEMS objects transfer connect)
+    jacquard_test(via_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/legacy/via_${area}_test.c ${CMAKE_SOURCE_DIR}/tests/legacy/via_world.c
+      DEPENDS jacquard_legacy jacquard_net jacquard_engine INCLUDES ${CMAKE_SOURCE_DIR}/sim/legacy)
+    target_compile_options(via_${area} PRIVATE $<$<C_COMPILER_ID:GNU>:-Wno-psabi>) # it notes that addresses are returned by value
+  endforeach()
+  jacquard_test(sbp_frames SOURCES ${CMAKE_SOURCE_DIR}/tests/legacy/sbp_frames_test.c ${CMAKE_SOURCE_DIR}/tests/legacy/via_world.c
+    DEPENDS jacquard_legacy jacquard_net jacquard_engine INCLUDES ${CMAKE_SOURCE_DIR}/sim/legacy)
+  target_compile_options(sbp_frames PRIVATE $<$<C_COMPILER_ID:GNU>:-Wno-psabi>)
+endif()
+# Madeleine's drivers over them, in a cluster; what they post is recorded.
+if(TARGET madeleine_sim)
+  foreach(driver IN ITEMS via sbp)
+    jacquard_test(mad_${driver} SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/${driver}_driver_test.c ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
+      DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
+      INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/legacy/include
+      ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  endforeach()
+  target_link_options(mad_via PRIVATE -Wl,--wrap=VipPostSend,--wrap=VipRegisterMem,--wrap=VipDeregisterMem)
+  target_link_options(mad_sbp PRIVATE -Wl,--wrap=returnfullbuffer)
+endif()

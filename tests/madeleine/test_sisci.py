@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Madeleine's SISCI driver in simulation: its segments, its short packets, its programs."""
+
+import json
+import math
+import subprocess
+
+import jacquard
+import pytest
+
+HERE = jacquard.ROOT / "tests" / "madeleine"
+# Beside Aries, as programs of a user need it.
+NETWORKS = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8}]
+
+def simulate(folder, jobs, **more):
+    file = folder / "scenario.yaml"
+    file.write_text(json.dumps({"name": "sisci", "networks": NETWORKS, "jobs": jobs, "expect": [{"ledger": "balanced"}], **more}))
+    result = jacquard.run(file)
+    assert result.exit_code == 0, result.report()
+    return result
+
+@pytest.fixture(scope="session")
+def workload(tmp_path_factory):
+    """Compiles a workload of this folder."""
+    folder = tmp_path_factory.mktemp("sisci")
+
+    def compile_workload(name):
+        program = folder / f"sisci_{name}.so"
+        if not program.exists():
+            includes = [f"-I{jacquard.ROOT}/{path}" for path in ("workloads/include", "stack/madeleine/include", "sim/legacy/include")]
+            subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", *includes, HERE / f"{program.stem}.c", "-o", program], check=True)
+        return str(program)
+
+    return compile_workload
+
+def test_mad_61_mad_63_segments_and_chunks(workload, tmp_path):
+    """Offsets and ids are those of the original; a sender waits for the permission, and fills the last line with zeros."""
+    simulate(tmp_path, [{"name": "job", "nodes": "0-1", "program": workload("segments"), "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_SEGMENTS": 1}}])
+
+def lines_of(length, pattern):
+    """Of a short packet: words that are not zero, with a descriptor for each seven words."""
+    words = math.ceil(length / 4)
+    stored = {"zeros": 0, "ones": words, "alternating": words // 2}[pattern]
+    return math.ceil(4 * (stored + math.ceil(words / 7)) / 64)
+
+@pytest.mark.parametrize("segments", [1, 2])
+@pytest.mark.parametrize("pattern", ["zeros", "ones", "alternating"])
+def test_mad_62_short_blocks(workload, tmp_path, pattern, segments):
+    """Blocks of each length arrive; no line more than needed is written: the packet's, and one for the permission. For the lines'
+    order see tests/legacy/sisci_test.c: it is random here, too."""
+    result = simulate(tmp_path, [{"name": "job", "nodes": "0-1", "program": workload("short"), "args": {"pattern": pattern},
+                                  "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_SEGMENTS": segments}}])
+    assert result.metric("legacy.sci.packets")["value"] == sum(lines_of(length, pattern) + 1 for length in range(1, 361))

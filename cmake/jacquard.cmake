@@ -107,6 +107,25 @@ function(jacquard_test name)
   endif()
 endfunction()
 
+# jacquard_shared(RESULT SOURCES a.c … DEPENDS lib … INCLUDES folder …): sources that several tests have are compiled once. Sets
+# RESULT to their objects, to be named among the tests' sources.
+function(jacquard_shared result)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  set(objects)
+  foreach(source IN LISTS arg_SOURCES)
+    string(MD5 key "${source};${arg_DEPENDS};${arg_INCLUDES}")
+    string(SUBSTRING ${key} 0 8 key)
+    get_filename_component(name ${source} NAME_WE)
+    if(NOT TARGET ${name}_${key})
+      add_library(${name}_${key} OBJECT ${source})
+      target_include_directories(${name}_${key} PRIVATE ${arg_INCLUDES})
+      target_link_libraries(${name}_${key} PRIVATE ${arg_DEPENDS} jacquard_flags PkgConfig::CMOCKA)
+    endif()
+    list(APPEND objects $<TARGET_OBJECTS:${name}_${key}>)
+  endforeach()
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()
+
 # jacquard_fuzz(NAME SOURCES a.c … DEPENDS lib …): the libFuzzer target bin/NAME, in builds with FUZZ and clang. ./dev fuzz runs it.
 function(jacquard_fuzz name)
   if(NOT jacquard_fuzz_instrumented)

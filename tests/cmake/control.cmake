@@ -4,7 +4,7 @@ foreach(area IN ITEMS channel error_event job job_suspend injection outcome thre
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
     api_frame(${area} frame)
     jacquard_test(api_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${frame} ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${frame}
       DEPENDS jacquard_aries m INCLUDES ${CMAKE_SOURCE_DIR}/sim/aries)
   endif()
 endforeach()

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # m0_net over LNet on simulated nodes: tests/m0/rig.h. One set of sources for each flavour of the transport.
 if(TARGET m0lnet_kernel)
-  set(m0_rig ${CMAKE_SOURCE_DIR}/tests/m0/rig.c ${CMAKE_SOURCE_DIR}/tests/m0/pools.c)
+  set(m0_tests ${CMAKE_SOURCE_DIR}/tests/m0)
+  set(m0_rig ${m0_tests}/rig.c ${m0_tests}/pools.c ${m0_tests}/port.c)
+  set(m0_includes ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+  set(m0_depends m0lnet_driver jacquard_lnet PkgConfig::GLIB)
+  jacquard_shared(m0_hosts SOURCES ${m0_rig} ${m0_tests}/hosts.c DEPENDS ${m0_depends} INCLUDES ${m0_includes})
+  jacquard_shared(m0_kernel SOURCES ${m0_tests}/kernel.c DEPENDS ${m0_depends} INCLUDES ${m0_includes})
+  jacquard_shared(m0_user SOURCES ${m0_tests}/user.c DEPENDS ${m0_depends} INCLUDES ${m0_includes})
+  set(m0_batched ${m0_tests}/user.c) # RIG_BATCHED: the user flavour with the submission ring
+  jacquard_shared(m0_memory SOURCES ${m0_rig} ${m0_tests}/memory.c DEPENDS m0net jacquard_lnet PkgConfig::GLIB INCLUDES ${m0_includes})
   # The headers net/net.h of sim/net and of m0_net have one name, so no compilation sees both.
   foreach(world IN ITEMS wire networks)
     add_library(m0_world_${world} OBJECT ${CMAKE_SOURCE_DIR}/tests/lnet/world.c ${CMAKE_SOURCE_DIR}/tests/lnet/${world}.c)
@@ -15,14 +23,9 @@ if(TARGET m0lnet_kernel)
       set(world networks)
     endif()
     foreach(flavour IN ITEMS kernel user batched)
-      set(source ${flavour})
-      if(flavour STREQUAL batched) # the user flavour with the submission ring
-        set(source user)
-      endif()
       jacquard_test(m0_${flavour}_${area}
-        SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${m0_rig} ${CMAKE_SOURCE_DIR}/tests/m0/hosts.c
-                ${CMAKE_SOURCE_DIR}/tests/m0/${source}.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_${world}>
-        DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+        SOURCES ${m0_tests}/${area}_test.c ${m0_hosts} ${m0_${flavour}} $<TARGET_OBJECTS:m0_world_${world}>
+        DEPENDS ${m0_depends} m INCLUDES ${m0_includes})
       if(flavour STREQUAL batched)
         target_compile_definitions(m0_${flavour}_${area} PRIVATE RIG_BATCHED)
       endif()
@@ -35,17 +38,14 @@ if(TARGET m0lnet_kernel)
   # The transport in memory: what its own list of items names.
   foreach(area IN ITEMS machine pool provision memory)
     jacquard_test(m0_memory_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${m0_rig} ${CMAKE_SOURCE_DIR}/tests/m0/memory.c
-              ${CMAKE_SOURCE_DIR}/tests/m0/port.c $<TARGET_OBJECTS:m0_world_wire>
-      DEPENDS m0net jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+      SOURCES ${m0_tests}/${area}_test.c ${m0_memory} $<TARGET_OBJECTS:m0_world_wire>
+      DEPENDS m0net jacquard_lnet PkgConfig::GLIB m INCLUDES ${m0_includes})
   endforeach()
   # What only the user flavour has: the driver, and crossings to it.
   foreach(area IN ITEMS driver driver_calls hostile flavours)
     jacquard_test(m0_user_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/${area}_test.c ${m0_rig} ${CMAKE_SOURCE_DIR}/tests/m0/hosts.c
-              ${CMAKE_SOURCE_DIR}/tests/m0/user.c ${CMAKE_SOURCE_DIR}/tests/m0/process.c ${CMAKE_SOURCE_DIR}/tests/m0/port.c
-              $<TARGET_OBJECTS:m0_world_wire>
-      DEPENDS m0lnet_driver jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
+      SOURCES ${m0_tests}/${area}_test.c ${m0_tests}/process.c ${m0_hosts} ${m0_user} $<TARGET_OBJECTS:m0_world_wire>
+      DEPENDS ${m0_depends} m INCLUDES ${m0_includes})
   endforeach()
   # The two sides of the ring of events, in two processes.
   jacquard_test(m0_ring SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/ring_test.c DEPENDS m0lnet_user m0lnet_kernel jacquard_lnet port_posix PkgConfig::GLIB m pthread
@@ -54,8 +54,7 @@ if(TARGET m0lnet_kernel)
   file(GLOB m0_net_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/*.c
     ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/bulk_emulation/*.c)
   jacquard_test(m0_switches
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/switches_test.c ${m0_rig} ${CMAKE_SOURCE_DIR}/tests/m0/memory.c
-            ${CMAKE_SOURCE_DIR}/tests/m0/port.c ${m0_net_sources} $<TARGET_OBJECTS:m0_world_wire>
+    SOURCES ${m0_tests}/switches_test.c ${m0_rig} ${m0_tests}/memory.c ${m0_net_sources} $<TARGET_OBJECTS:m0_world_wire>
     DEPENDS m0lib jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   target_compile_definitions(m0_switches PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB)
 endif()

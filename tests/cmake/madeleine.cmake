@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Madeleine II: the generic layer over a recording driver, and TCP between threads of one process.
 set(mad_tests ${CMAKE_SOURCE_DIR}/tests/madeleine)
+set(mad_includes ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
 if(TARGET madeleine)
+  jacquard_shared(mad_recording SOURCES ${mad_tests}/recording.c ${mad_tests}/world.c DEPENDS madeleine pmi_static INCLUDES ${mad_includes})
+  jacquard_shared(mad_ranks SOURCES ${mad_tests}/ranks.c DEPENDS madeleine pmi_static INCLUDES ${mad_includes})
   foreach(area IN ITEMS trace fuzz usage check memory extended)
     set(full "")
     if(area STREQUAL fuzz)
       set(full FULL)
     endif()
     jacquard_test(mad_${area} ${full}
-      SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/recording.c ${mad_tests}/world.c
-      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
+      SOURCES ${mad_tests}/${area}_test.c ${mad_recording}
+      DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
   endforeach()
   target_link_options(mad_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endif()
 if(TARGET madeleine)
   foreach(area IN ITEMS tcp tcp_failure threads session)
-    jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_tests}/ranks.c
-      DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
+    jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_ranks}
+      DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
   endforeach()
   target_link_options(mad_tcp PRIVATE -Wl,--wrap=send,--wrap=sendmsg)
-  jacquard_test(mad_loop FULL SOURCES ${mad_tests}/loop_test.c ${mad_tests}/ranks.c
-    DEPENDS madeleine pmi_static pthread INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/tests)
+  jacquard_test(mad_loop FULL SOURCES ${mad_tests}/loop_test.c ${mad_ranks}
+    DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
   # One program for every driver, which its argument names.
   add_executable(mad_drivers ${mad_tests}/drivers_test.c ${mad_tests}/ranks.c)
   target_link_libraries(mad_drivers PRIVATE madeleine pmi_static pthread jacquard_flags PkgConfig::CMOCKA)

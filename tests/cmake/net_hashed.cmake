@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+api_frame(hashed_agreement frame)
 jacquard_test(aries_hashed_agreement
-  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/hashed_agreement_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/hashed_agreement_test.c ${frame}
   DEPENDS jacquard_aries m TIMEOUT 600)

@@ -4,6 +4,7 @@ foreach(part IN ITEMS packet packet_load packet_faults packet_deadlock)
                 DEPENDS jacquard_net jacquard_engine m INCLUDES ${CMAKE_SOURCE_DIR}/sim/net)
 endforeach()
 # Whole operations: the NIC over packets.
+api_frame(packet_agreement frame)
 jacquard_test(aries_packet_agreement
-  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/packet_agreement_test.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/api/packet_agreement_test.c ${frame}
   DEPENDS jacquard_aries m)

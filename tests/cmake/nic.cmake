@@ -9,15 +9,15 @@ foreach(area IN LISTS nic_areas)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
     api_frame(${area} frame)
     jacquard_test(aries_${area}
-      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/shot.c
-              ${frame} ${CMAKE_SOURCE_DIR}/tests/api/machine.c
+      SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/shot.c ${frame}
       DEPENDS jacquard_aries m TIMEOUT 900)
   endif()
 endforeach()
 
 # Facts for harness/validation.py that no workload measures. The machine of the tests is what it runs on.
 if(CMOCKA_FOUND)
-  add_executable(validation_probe ${CMAKE_SOURCE_DIR}/tests/validation/probe.c ${CMAKE_SOURCE_DIR}/tests/api/fixture.c ${CMAKE_SOURCE_DIR}/tests/api/machine.c)
+  api_frame(probe frame)
+  add_executable(validation_probe ${CMAKE_SOURCE_DIR}/tests/validation/probe.c ${frame})
   jacquard_no_whole_program(validation_probe)
   target_include_directories(validation_probe PRIVATE ${CMAKE_SOURCE_DIR}/tests/api)
   target_link_libraries(validation_probe PRIVATE jacquard_aries jacquard_flags PkgConfig::CMOCKA)

@@ -3,14 +3,16 @@
 add_library(pmi_driver STATIC ${CMAKE_SOURCE_DIR}/tests/pmi/driver.c)
 target_link_libraries(pmi_driver PUBLIC pmi2_server PRIVATE jacquard_flags)
 target_include_directories(pmi_driver PUBLIC ${CMAKE_SOURCE_DIR}/tests/pmi)
+jacquard_shared(pmi_server_common SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
+                DEPENDS pmi_driver PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/server)
 foreach(part IN ITEMS session auth kvs bad misuse attr spawn survivors tree)
   jacquard_test(pmi_server_${part}
-    SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_${part}.c ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
+    SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_${part}.c ${pmi_server_common}
     DEPENDS pmi_driver PkgConfig::GLIB INCLUDES ${CMAKE_SOURCE_DIR}/stack/pmi2/server)
 endforeach()
 # Allocations of the server fail one after the other.
 jacquard_test(pmi_server_memory
-  SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_memory.c ${CMAKE_SOURCE_DIR}/tests/pmi/server_common.c
+  SOURCES ${CMAKE_SOURCE_DIR}/tests/pmi/server_memory.c ${pmi_server_common}
   DEPENDS pmi_driver)
 if(TARGET pmi_server_memory)
   target_link_options(pmi_server_memory PRIVATE LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)

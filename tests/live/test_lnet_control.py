@@ -171,7 +171,12 @@ def test_any_process_may_have_a_control_socket(hosts, tmp_path):
         # Of each size a PUT with ACK and a GET with REPLY.
         assert net["received_stats"]["put"] == net["received_stats"]["get"] == len(SIZES)
         assert net["sent_stats"]["ack"] == net["sent_stats"]["reply"] == len(SIZES)
-        peers = {peer["primary nid"]: peer["peer ni"][0] for peer in yaml.safe_load(lnetctl(path, "peer", "show", "-v").stdout)["peer"]}
+        peers = {peer["primary nid"]: peer["peer ni"][0] for peer in yaml.safe_load(lnetctl(path, "peer", "show", "-v", "2").stdout)["peer"]}
+        source = peers[f"{hosts(2)}@tcp"]
+        assert source["received_stats"]["put"] == source["received_stats"]["get"] == len(SIZES)
+        assert source["sent_stats"]["ack"] == source["sent_stats"]["reply"] == len(SIZES)
+        assert source["statistics"] == {"send_count": 2 * len(SIZES), "recv_count": 2 * len(SIZES), "drop_count": 0}
+        assert source["health stats"] == {"health value": 1000, "dropped": 0, "timeout": 0, "error": 0, "network timeout": 0}
         assert peers[f"{hosts(2)}@tcp"]["available_tx_credits"] == peers[f"{hosts(2)}@tcp"]["max_ni_tx_credits"] == 8
         assert os.stat(path).st_mode & 0o777 == 0o600
     assert not path.exists()

@@ -400,6 +400,31 @@ TEST_IN(asymmetric_routes_dropped, .unbalanced = true,
     assert_int_equal(counters(B).lct_common.lcc_drop_count, 1);
 }
 
+/* A router that has heard nothing of a peer for peer_timeout drops what it should forward, and says
+ * so in its statistics, those of the NI, and those of the peer. */
+TEST_IN(statistics_of_a_dead_peer, .unbalanced = true, .settings = {QUIET}, ONE_ROUTER)
+{
+    char *text, *peer;
+
+    receive_any();
+    pass(SIM_S);
+    routed_put(LNET_NOACK_REQ, 8);
+    pass(SIM_MS);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 1);
+    pass(200 * SIM_S);
+    routed_put(LNET_NOACK_REQ, 8);
+    pass(SIM_MS);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 1);
+    assert_int_equal(counters(C).lct_common.lcc_drop_count, 1);
+    assert_int_equal(counters(C).lct_common.lcc_drop_length, 8);
+    text = lnet_node_show(lnet_of(C), "peer show -v 2");
+    peer = strstr(text, libcfs_nid2str(o2ib(B)));
+    assert_non_null(peer);
+    assert_non_null(strstr(peer, "statistics:\n              send_count: 1\n"
+                                 "              recv_count: 0\n              drop_count: 1\n"));
+    free(text);
+}
+
 TEST_IN(ping_command, .settings = {QUIET}, ONE_ROUTER)
 {
     struct lnet_process_id ids[8];
@@ -442,6 +467,7 @@ int main(void)
         cmocka_unit_test(asymmetric_failure),
         cmocka_unit_test(routers_checked_before_use),
         cmocka_unit_test(asymmetric_routes_dropped),
+        cmocka_unit_test(statistics_of_a_dead_peer),
         cmocka_unit_test(ping_command),
     };
 

@@ -442,8 +442,6 @@ static void control_source(void *argument)
     assert_int_equal(conn_count(0, 1), 0);
     data.ioc_nid = LNET_NID_ANY; /* all of none */
     assert_int_equal(control(IOC_LIBCFS_CLOSE_CONNECTION, &data), 0);
-    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL);
-
     sleep_for(SIM_S);
     assert_int_equal(put_status(eq, 1, 8, &took), 0); /* they are made again */
     assert_int_equal(LNetNIFini(), 0);
@@ -468,6 +466,73 @@ static void control_of_peers_and_connections(void **state)
     cluster_end();
 }
 
+/* ADD_PEER tells a peer's port, that of another acceptor than this node's; without it, the peer
+ * cannot be reached. */
+static void routed_source(void *argument)
+{
+    struct libcfs_ioctl_data data = {.ioc_nid = nid_of(1)};
+    sim_time_t took;
+    struct lnet_handle_eq eq;
+
+    (void)argument;
+    sim_sleep_until(SIM_S);
+    assert_int_equal(LNetNIInit(LNET_PID_LUSTRE), 0);
+    eq = eq_make();
+    assert_int_equal(control(IOC_LIBCFS_DEL_PEER, &data), -ENOENT);
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL); /* no address */
+    data.ioc_u32[0] = LNET_NIDADDR(nid_of(1));
+    data.ioc_u32[1] = UINT16_MAX + 1;
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL);
+    data.ioc_u32[1] = 1988;
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), 0);
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), 0); /* shared */
+    data.ioc_u32[1] = 1989;
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EEXIST);
+    data.ioc_nid = LNET_NID_ANY;
+    assert_int_equal(control(IOC_LIBCFS_ADD_PEER, &data), -EINVAL);
+
+    assert_int_equal(put_status(eq, 1, 8, &took), 0);
+    sleep_for(SIM_S);
+    assert_int_equal(conn_count(0, 1), 3);
+    data.ioc_count = 0;
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), 0);
+    assert_true(data.ioc_nid == nid_of(1));
+    assert_int_equal(data.ioc_count, 2);
+    assert_int_equal(data.ioc_u32[0], LNET_NIDADDR(nid_of(1)));
+    assert_int_equal(data.ioc_u32[1], 1988);
+
+    data.ioc_u32[0] = LNET_NIDADDR(nid_of(5)); /* no route leads there */
+    assert_int_equal(control(IOC_LIBCFS_DEL_PEER, &data), -ENOENT);
+    assert_int_equal(conn_count(0, 1), 3);
+    data.ioc_nid = LNET_NID_ANY;
+    data.ioc_u32[0] = 0;
+    assert_int_equal(control(IOC_LIBCFS_DEL_PEER, &data), 0);
+    assert_int_equal(conn_count(0, 1), 0);
+    data.ioc_count = 0;
+    assert_int_equal(control(IOC_LIBCFS_GET_PEER, &data), -ENOENT);
+    assert_int_not_equal(put_status(eq, 1, 8, &took), 0);
+    assert_int_equal(LNetNIFini(), 0);
+    assert_int_equal(cluster.node[0]->connections, 0);
+}
+
+static void peers_are_added_and_deleted(void **state)
+{
+    struct taker taker = {0, SECONDS(10), 0, 0};
+    struct lnet_leaks leaks;
+
+    (void)state;
+    cluster_begin();
+    node_make(0, NULL, NULL);
+    node_make(1, "accept_port", "1988");
+    run_on(1, taking, &taker, 0);
+    run_on(0, routed_source, NULL, 0);
+    run_all();
+    assert_int_equal(taker.taken, 1);
+    lnet_node_leaks(cluster.node[1], &leaks);
+    assert_int_equal(leaks.connections, 0);
+    cluster_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +545,7 @@ int main(void)
         cmocka_unit_test(peer_starts_again),
         cmocka_unit_test(lnet_92_health_rule_closes_the_connection),
         cmocka_unit_test(control_of_peers_and_connections),
+        cmocka_unit_test(peers_are_added_and_deleted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,8 @@ void lnet_prepare_send(struct lnet_msg *msg, uint32_t type, struct lnet_process_
                        uint32_t offset, uint32_t length);
 struct lnet_type_counts; /* counts one message of a type */
 void lnet_count_type(struct lnet_type_counts *counts, uint32_t type);
+/* Counts a message that is not sent, because its peer is dead. */
+void lnet_drop_outgoing(struct lnet_msg *msg);
 
 /* ---- send.c, path.c, credits.c
  * ------------------------------------------------------------------- */
@@ -241,6 +243,8 @@ void lnet_router_stop(struct lnet_node *node);
 void lnet_router_free(struct lnet_instance *instance);
 /* Takes what an incoming message needs to be forwarded. */
 int lnet_router_admit(struct lnet_msg *msg);
+/* A router has the whole message, and sends it on after the time that this takes. Or an error. */
+int lnet_router_forward(struct lnet_msg *msg);
 void lnet_router_return_credits(struct lnet_msg *msg);
 /* It waited for a credit or buffer, which it has now. */
 void lnet_router_resume(struct lnet_msg *msg);

@@ -70,6 +70,7 @@ int lnet_post_send(struct lnet_msg *msg)
         return -ESHUTDOWN;
     if (msg->retries == 0 && !lnet_peer_usable(msg->tx_peer, msg->tx_ni)) {
         msg->health_status = LNET_MSG_STATUS_REMOTE_DROPPED;
+        lnet_drop_outgoing(msg);
         return -EHOSTUNREACH;
     }
     if (msg->md != NULL && msg->md->aborted) {

@@ -19,13 +19,6 @@ static int acknowledge(struct lnet_msg *msg)
     return lnet_send(msg, self);
 }
 
-/* A router has the whole message. */
-static int forward(struct lnet_msg *msg)
-{
-    msg->in = NULL;
-    return lnet_send(msg, LNET_NID_ANY);
-}
-
 /* The answer to an optimized GET that failed and is sent again: it never happened. */
 static void undo(struct lnet_msg *msg)
 {
@@ -68,7 +61,7 @@ void lnet_finalize(struct lnet_msg *msg, int status)
         if (status == 0)
             return;
     } else if (status == 0 && msg->routing && !msg->sending) {
-        status = forward(msg);
+        status = lnet_router_forward(msg);
         if (status == 0)
             return;
     }

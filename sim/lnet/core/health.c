@@ -33,38 +33,52 @@ void lnet_health_lower_peer(struct lnet_node *node, lnet_nid_t nid)
         lower_peer(node, peer);
 }
 
-static void count(struct lnet_counters_health *counters, enum lnet_msg_hstatus status)
+/* Counts the failure for the node, and for the NI or the peer's NI that it speaks of. */
+static void count(struct lnet_msg *msg)
 {
-    switch (status) {
+    struct lnet_counters_health *counters = &msg->node->counters.lct_health;
+    struct lnet_health_counts *ni = &msg->tx_ni->failures, *peer = &msg->tx_peer->failures;
+
+    switch (msg->health_status) {
     case LNET_MSG_STATUS_LOCAL_INTERRUPT:
         counters->lch_local_interrupt_count++;
+        ni->interrupt++;
         break;
     case LNET_MSG_STATUS_LOCAL_DROPPED:
         counters->lch_local_dropped_count++;
+        ni->dropped++;
         break;
     case LNET_MSG_STATUS_LOCAL_ABORTED:
         counters->lch_local_aborted_count++;
+        ni->aborted++;
         break;
     case LNET_MSG_STATUS_LOCAL_NO_ROUTE:
         counters->lch_local_no_route_count++;
+        ni->no_route++;
         break;
     case LNET_MSG_STATUS_LOCAL_TIMEOUT:
         counters->lch_local_timeout_count++;
+        ni->timeout++;
         break;
     case LNET_MSG_STATUS_LOCAL_ERROR:
         counters->lch_local_error_count++;
+        ni->error++;
         break;
     case LNET_MSG_STATUS_REMOTE_DROPPED:
         counters->lch_remote_dropped_count++;
+        peer->dropped++;
         break;
     case LNET_MSG_STATUS_REMOTE_ERROR:
         counters->lch_remote_error_count++;
+        peer->error++;
         break;
     case LNET_MSG_STATUS_REMOTE_TIMEOUT:
         counters->lch_remote_timeout_count++;
+        peer->timeout++;
         break;
     case LNET_MSG_STATUS_NETWORK_TIMEOUT:
         counters->lch_network_timeout_count++;
+        peer->network_timeout++;
         break;
     default:
         break;
@@ -117,7 +131,7 @@ bool lnet_health_check(struct lnet_msg *msg, int status)
     if (!examined(msg, status))
         return false;
 
-    count(&node->counters.lct_health, msg->health_status);
+    count(msg);
     if (!judge(msg))
         return false;
     if (msg->no_resend || msg->recovery || (int)msg->retries >= node->params.lnet_retry_count)

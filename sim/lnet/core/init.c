@@ -24,6 +24,7 @@ static struct lnet_instance *instance_new(struct lnet_node *node)
     INIT_LIST_HEAD(&instance->recovering_peers);
     INIT_LIST_HEAD(&instance->remote_nets);
     INIT_LIST_HEAD(&instance->gateways);
+    INIT_LIST_HEAD(&instance->forwarding);
     instance->started = sim_now();
     return instance;
 }

@@ -39,9 +39,14 @@ struct lnet_net {
     struct list_head nis;
 };
 
-/* Messages by type, as statistics of an NI count them. */
+/* Messages by type, as statistics of an NI and of a peer's NI count them. */
 struct lnet_type_counts {
     uint32_t put, get, reply, ack;
+};
+
+/* Failures that lowered the health of an NI, or of a peer's NI. */
+struct lnet_health_counts {
+    uint32_t interrupt, dropped, aborted, no_route, timeout, error, network_timeout;
 };
 
 struct lnet_ni {
@@ -67,6 +72,7 @@ struct lnet_ni {
     uint32_t sequence; /* for round robin between NIs */
     bool shutting_down;
     struct lnet_type_counts sent, received, dropped;
+    struct lnet_health_counts failures;
 };
 
 /* ---- peers --------------------------------------------------------------------------------- */
@@ -95,6 +101,7 @@ struct lnet_peer_ni {
 
     uint32_t sequence; /* for round robin */
     int health;
+    struct lnet_type_counts sent, received;
     struct lnet_gateway *gateway; /* NULL: no route leads through it */
     sim_time_t last_alive, last_query;
     bool alive;
@@ -105,6 +112,8 @@ struct lnet_peer_ni {
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;
     struct list_head on_peer, on_recovery;
+    struct lnet_type_counts dropped; /* not sent, because the peer was dead */
+    struct lnet_health_counts failures;
 };
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */
@@ -196,7 +205,7 @@ struct lnet_msg {
     uint32_t retries;
     sim_time_t deadline; /* no resend after it */
     sim_time_t began; /* committed */
-    sim_time_t release_at; /* from a delay rule */
+    sim_time_t release_at; /* from a delay rule, or from a router */
     lnet_nid_t source_argument; /* of LNetPut and LNetGet: the NI to use, or LNET_NID_ANY */
     struct lnet_ni *tx_ni, *rx_ni;
     struct lnet_peer_ni *tx_peer, *rx_peer; /* next hop, last hop */
@@ -278,6 +287,8 @@ struct lnet_instance {
     struct sim_timer pinger;
     bool routing;
     struct lnet_router_pool *pools; /* LNET_POOLS; NULL: never was a router */
+    struct list_head forwarding; /* whole messages, in order of release_at */
+    struct sim_timer forward;
 
     struct lnet_ping_target *ping;
     struct lnet_eq *ping_eq; /* of LNet's own pings */

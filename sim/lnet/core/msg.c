@@ -82,6 +82,16 @@ void lnet_msg_commit_rx(struct lnet_msg *msg, struct lnet_ni *ni)
     msg->began = sim_now();
 }
 
+void lnet_drop_outgoing(struct lnet_msg *msg)
+{
+    struct lnet_counters_common *counters = &msg->node->counters.lct_common;
+
+    counters->lcc_drop_count++;
+    counters->lcc_drop_length += msg->payload_length;
+    lnet_count_type(&msg->tx_ni->dropped, msg->header.type);
+    lnet_count_type(&msg->tx_peer->dropped, msg->header.type);
+}
+
 void lnet_count_type(struct lnet_type_counts *counts, uint32_t type)
 {
     switch (type) {
@@ -107,13 +117,15 @@ static void count_sent(const struct lnet_msg *msg)
     if (msg->routing) {
         counters->lcc_route_count++;
         counters->lcc_route_length += msg->payload_length;
-        return;
+    } else {
+        counters->lcc_send_count++;
+        if (msg->header.type == LNET_MSG_PUT || msg->header.type == LNET_MSG_REPLY)
+            counters->lcc_send_length += msg->payload_length;
     }
-    counters->lcc_send_count++;
-    if (msg->header.type == LNET_MSG_PUT || msg->header.type == LNET_MSG_REPLY)
-        counters->lcc_send_length += msg->payload_length;
     if (msg->tx_ni != NULL)
         lnet_count_type(&msg->tx_ni->sent, msg->header.type);
+    if (msg->tx_peer != NULL)
+        lnet_count_type(&msg->tx_peer->sent, msg->header.type);
 }
 
 static void count_received(const struct lnet_msg *msg)
@@ -121,16 +133,18 @@ static void count_received(const struct lnet_msg *msg)
     struct lnet_counters_common *counters = &msg->node->counters.lct_common;
     uint32_t type = msg->optimized_get ? LNET_MSG_REPLY : msg->event.msg_type;
 
-    if (msg->routing)
-        return;
-
-    counters->lcc_recv_count++;
-    if (type == LNET_MSG_PUT || type == LNET_MSG_REPLY)
-        counters->lcc_recv_length += msg->event.mlength;
-    /* The driver answers an optimized GET itself: no REPLY is sent that would count the bytes. */
-    if (type == LNET_MSG_GET && !msg->tx_committed)
-        counters->lcc_send_length += msg->wanted;
+    if (!msg->routing) {
+        counters->lcc_recv_count++;
+        if (type == LNET_MSG_PUT || type == LNET_MSG_REPLY)
+            counters->lcc_recv_length += msg->event.mlength;
+        /* The driver answers an optimized GET itself: no REPLY is sent that would count the bytes.
+         */
+        if (type == LNET_MSG_GET && !msg->tx_committed)
+            counters->lcc_send_length += msg->wanted;
+    }
     lnet_count_type(&msg->rx_ni->received, type);
+    if (msg->rx_peer != NULL)
+        lnet_count_type(&msg->rx_peer->received, type);
 }
 
 static void inactive(struct lnet_msg *msg)

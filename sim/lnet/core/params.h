@@ -53,7 +53,8 @@ struct lnet_param {
     X(cost_eq_ns, 50, 0, 1 << 30, "CPU time of a poll of an event queue")                         \
     X(cost_other_ns, 50, 0, 1 << 30, "CPU time of other calls")                                   \
     X(cost_lo_ns, 500, 0, 1 << 30, "CPU time of a message to 0@lo, without the copy")             \
-    X(cost_lo_MBps, 5369, 1, 1 << 30, "rate of the copy to 0@lo, MB/s")
+    X(cost_lo_MBps, 5369, 1, 1 << 30, "rate of the copy to 0@lo, MB/s")                           \
+    X(cost_route_ns, 1500, 0, 1 << 30, "time of a router from the whole message to its sending")
 
 struct lnet_params {
 #define X(name, value, minimum, maximum, meaning) int name;

@@ -177,6 +177,53 @@ void lnet_router_return_credits(struct lnet_msg *msg)
     }
 }
 
+/* ---- forwarding ------------------------------------------------------------------------------ */
+
+static void arm_forward(struct lnet_instance *instance)
+{
+    if (!list_empty(&instance->forwarding) && !sim_timer_armed(&instance->forward))
+        sim_timer_arm(
+            &instance->forward,
+            list_first_entry(&instance->forwarding, struct lnet_msg, on_list)->release_at);
+}
+
+static void forward_fired(struct sim_event *event)
+{
+    struct sim_timer *timer = sim_container_of(event, struct sim_timer, event);
+    struct lnet_instance *instance = sim_container_of(timer, struct lnet_instance, forward);
+    struct lnet_node *node = instance->node;
+
+    lnet_host_lock(node);
+    while (!list_empty(&instance->forwarding)) {
+        struct lnet_msg *msg = list_first_entry(&instance->forwarding, struct lnet_msg, on_list);
+        int rc;
+
+        if (msg->release_at > sim_now())
+            break;
+        list_del_init(&msg->on_list);
+        rc = lnet_send(msg, LNET_NID_ANY);
+        if (rc < 0)
+            lnet_finalize(msg, rc);
+    }
+    arm_forward(instance);
+    lnet_host_unlock(node);
+}
+
+int lnet_router_forward(struct lnet_msg *msg)
+{
+    struct lnet_node *node = msg->node;
+    struct lnet_instance *instance = node->instance;
+
+    msg->in = NULL;
+    if (node->params.cost_route_ns == 0)
+        return lnet_send(msg, LNET_NID_ANY);
+
+    msg->release_at = sim_now() + (sim_time_t)node->params.cost_route_ns * SIM_NS;
+    list_add_tail(&msg->on_list, &instance->forwarding);
+    arm_forward(instance);
+    return 0;
+}
+
 /* ---- switching forwarding on and off ------------------------------------------------------- */
 
 static int pool_size(const struct lnet_params *params, int number, int *size)
@@ -290,12 +337,23 @@ int lnet_router_start(struct lnet_node *node)
         return -EINVAL;
 
     node->instance->routing = false;
+    node->instance->forward.event.fire = forward_fired;
     return routing ? pools_start(node) : 0;
 }
 
 void lnet_router_stop(struct lnet_node *node)
 {
+    struct list_head *forwarding = &node->instance->forwarding;
+
     pools_stop(node);
+    sim_timer_cancel(&node->instance->forward);
+    while (!list_empty(forwarding)) {
+        struct lnet_msg *msg = list_first_entry(forwarding, struct lnet_msg, on_list);
+
+        list_del_init(&msg->on_list);
+        lnet_record_dropped(node, &msg->header, "LNet stopped");
+        lnet_finalize(msg, -ESHUTDOWN);
+    }
 }
 
 void lnet_router_free(struct lnet_instance *instance)

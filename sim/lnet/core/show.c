@@ -45,6 +45,21 @@ static void show_types(struct text *text, const char *name, const struct lnet_ty
     line(text, "              hello: 0");
 }
 
+static void show_statistics(struct text *text, const struct lnet_type_counts *sent,
+                            const struct lnet_type_counts *received,
+                            const struct lnet_type_counts *dropped)
+{
+    line(text, "          statistics:");
+    line(text, "              send_count: %u", sum(sent));
+    line(text, "              recv_count: %u", sum(received));
+    line(text, "              drop_count: %u", sum(dropped));
+    if (text->detail > 1) {
+        show_types(text, "sent_stats", sent);
+        show_types(text, "received_stats", received);
+        show_types(text, "dropped_stats", dropped);
+    }
+}
+
 static void show_ni(struct text *text, const struct lnet_ni *ni)
 {
     bool lo = ni->lnd->type == LOLND;
@@ -57,16 +72,16 @@ static void show_ni(struct text *text, const struct lnet_ni *ni)
     }
     if (text->detail == 0)
         return;
-    line(text, "          statistics:");
-    line(text, "              send_count: %u", sum(&ni->sent));
-    line(text, "              recv_count: %u", sum(&ni->received));
-    line(text, "              drop_count: %u", sum(&ni->dropped));
+    show_statistics(text, &ni->sent, &ni->received, &ni->dropped);
     if (text->detail > 1) {
-        show_types(text, "sent_stats", &ni->sent);
-        show_types(text, "received_stats", &ni->received);
-        show_types(text, "dropped_stats", &ni->dropped);
         line(text, "          health stats:");
         line(text, "              health value: %d", ni->health);
+        line(text, "              interrupts: %u", ni->failures.interrupt);
+        line(text, "              dropped: %u", ni->failures.dropped);
+        line(text, "              aborted: %u", ni->failures.aborted);
+        line(text, "              no route: %u", ni->failures.no_route);
+        line(text, "              timeouts: %u", ni->failures.timeout);
+        line(text, "              error: %u", ni->failures.error);
     }
     line(text, "          tunables:");
     line(text, "              peer_timeout: %d", ni->peer_timeout_s);
@@ -130,9 +145,14 @@ static void show_peer_ni(struct text *text, const struct lnet_peer_ni *peer)
     line(text, "          tx_q_num_of_buf: %u", waiting(&peer->tx_delayed));
     line(text, "          available_rtr_credits: %d", peer->router_credits);
     line(text, "          min_rtr_credits: %d", peer->router_credits_min);
+    show_statistics(text, &peer->sent, &peer->received, &peer->dropped);
     if (text->detail > 1) {
         line(text, "          health stats:");
         line(text, "              health value: %d", peer->health);
+        line(text, "              dropped: %u", peer->failures.dropped);
+        line(text, "              timeout: %u", peer->failures.timeout);
+        line(text, "              error: %u", peer->failures.error);
+        line(text, "              network timeout: %u", peer->failures.network_timeout);
     }
 }
 

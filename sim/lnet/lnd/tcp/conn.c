@@ -253,7 +253,7 @@ void lnet_sock_conn_connect(struct lnet_sock_peer *peer, int type)
 {
     struct lnet_sock *sock = peer->sock;
     struct lnet_sock_conn *conn = conn_new(sock->ni->node, sock, LNET_SOCK_CONNECTING);
-    struct lnet_stream_address to = {LNET_NIDADDR(peer->id.nid), (uint16_t)sock->accept.port};
+    struct lnet_stream_address to = lnet_sock_peer_address(peer);
 
     conn->active = true;
     conn->type = type;

@@ -17,7 +17,7 @@ static uint32_t conns_of(const struct lnet_sock_peer *peer)
     return count;
 }
 
-/* ioc_count: which one. One route to each peer: its address and the acceptor's port. */
+/* ioc_count: which one. One route to each peer: its address and port. */
 static int get_peer(const struct lnet_sock *sock, struct libcfs_ioctl_data *data)
 {
     const struct lnet_sock_peer *peer;
@@ -27,9 +27,9 @@ static int get_peer(const struct lnet_sock *sock, struct libcfs_ioctl_data *data
         if (position-- > 0)
             continue;
         data->ioc_nid = peer->id.nid;
-        data->ioc_count = 0; /* users of the route besides LNet */
-        data->ioc_u32[0] = peer->routed ? LNET_NIDADDR(peer->id.nid) : 0;
-        data->ioc_u32[1] = peer->routed ? (uint32_t)sock->accept.port : 0;
+        data->ioc_count = peer->shares; /* users of the route besides LNet */
+        data->ioc_u32[0] = peer->routed ? lnet_sock_peer_address(peer).address : 0;
+        data->ioc_u32[1] = peer->routed ? lnet_sock_peer_address(peer).port : 0;
         data->ioc_u32[2] = sock->ni->interface.address;
         data->ioc_u32[3] = conns_of(peer);
         data->ioc_u32[4] = peer->id.pid;
@@ -98,6 +98,53 @@ static int close_conns(const struct lnet_sock *sock, const struct libcfs_ioctl_d
     return count > 0 || data->ioc_nid == LNET_NID_ANY ? 0 : -ENOENT;
 }
 
+/* ioc_nid, ioc_u32[0], [1]: a peer, and the address and port where it is connected to. Named twice,
+ * the route is shared. */
+static int add_peer(struct lnet_sock *sock, const struct libcfs_ioctl_data *data)
+{
+    struct lnet_process_id id = {.nid = data->ioc_nid, .pid = LNET_PID_LUSTRE};
+    struct lnet_stream_address route = {data->ioc_u32[0], (uint16_t)data->ioc_u32[1]};
+    struct lnet_sock_peer *peer;
+
+    if (id.nid == LNET_NID_ANY || route.address == 0 || data->ioc_u32[1] == 0 ||
+        data->ioc_u32[1] > UINT16_MAX)
+        return -EINVAL;
+    peer = lnet_sock_peer_get(sock, id);
+    if (peer->shares == 0)
+        peer->route = route;
+    else if (peer->route.address != route.address || peer->route.port != route.port)
+        return -EEXIST;
+    peer->shares++;
+    lnet_sock_peer_route(peer);
+    return 0;
+}
+
+static bool is_routed(const struct lnet_sock_peer *peer, uint32_t address)
+{
+    return peer->routed && (address == 0 || lnet_sock_peer_address(peer).address == address);
+}
+
+/* ioc_nid, ioc_u32[0]: the peer's NID and address; LNET_NID_ANY and 0 mean all. Their connections
+ * close. */
+static int del_peer(struct lnet_sock *sock, const struct libcfs_ioctl_data *data)
+{
+    struct list_head *at = sock->peers.next, *next;
+    uint32_t count = 0;
+
+    for (; at != &sock->peers; at = next) {
+        struct lnet_sock_peer *peer = list_entry(at, struct lnet_sock_peer, on_ni);
+
+        lnet_sock_peer_hold(peer); /* it stays in the list, so that its successor is known */
+        if (is_meant(data->ioc_nid, peer->id.nid) && is_routed(peer, data->ioc_u32[0])) {
+            lnet_sock_peer_unroute(peer);
+            count++;
+        }
+        next = at->next;
+        lnet_sock_peer_release(peer);
+    }
+    return count > 0 ? 0 : -ENOENT;
+}
+
 /* PUSH_CONNECTION: the kernel then sends data that a socket holds back. Sockets here hold none. */
 static int push_conns(const struct lnet_sock *sock, const struct libcfs_ioctl_data *data)
 {
@@ -114,6 +161,10 @@ int lnet_sock_control(struct lnet_ni *ni, unsigned command, void *argument)
     switch (command) {
     case IOC_LIBCFS_GET_PEER:
         return get_peer(ni->driver, argument);
+    case IOC_LIBCFS_ADD_PEER:
+        return add_peer(ni->driver, argument);
+    case IOC_LIBCFS_DEL_PEER:
+        return del_peer(ni->driver, argument);
     case IOC_LIBCFS_GET_CONN:
         return get_conn(ni->driver, argument);
     case IOC_LIBCFS_CLOSE_CONNECTION:

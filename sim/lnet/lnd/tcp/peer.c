@@ -103,6 +103,40 @@ void lnet_sock_peer_route(struct lnet_sock_peer *peer)
         peer->connected |= 1u << conn->type;
 }
 
+struct lnet_stream_address lnet_sock_peer_address(const struct lnet_sock_peer *peer)
+{
+    struct lnet_stream_address own = {LNET_NIDADDR(peer->id.nid),
+                                      (uint16_t)peer->sock->accept.port};
+
+    return peer->route.port != 0 ? peer->route : own;
+}
+
+void lnet_sock_peer_unroute(struct lnet_sock_peer *peer)
+{
+    struct lnet_sock *sock = peer->sock;
+    struct list_head failed;
+
+    INIT_LIST_HEAD(&failed);
+    lnet_sock_peer_hold(peer);
+    peer->routed = false;
+    peer->route = (struct lnet_stream_address){0, 0};
+    peer->shares = 0;
+    peer->connected = 0;
+    peer->connecting = false;
+    peer->retry_interval = 0;
+    sim_timer_cancel(&peer->retry);
+    list_splice_init(&peer->tx_queue, &failed);
+    if (peer->attempt != NULL) {
+        struct lnet_sock_conn *conn = peer->attempt;
+
+        peer->attempt = NULL; /* its end is not the peer's failure */
+        lnet_sock_conn_close(conn, 0);
+    }
+    lnet_sock_peer_close(peer, 0);
+    lnet_sock_fail(sock, &failed, -ENETDOWN);
+    lnet_sock_peer_release(peer);
+}
+
 void lnet_sock_peer_hold(struct lnet_sock_peer *peer)
 {
     peer->references++;

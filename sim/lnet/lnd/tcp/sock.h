@@ -118,6 +118,8 @@ struct lnet_sock_peer {
     /* The route: the peer's address. None: the peer connected, and nothing was sent to it first. */
     uint32_t connected; /* set of types that the route has */
     bool routed;
+    struct lnet_stream_address route; /* that ADD_PEER named; port 0: the NID's, the acceptor's */
+    uint32_t shares; /* times that ADD_PEER named it */
     bool connecting; /* an attempt runs, or waits for retry_at */
     bool checking; /* held by the reaper */
     uint32_t version; /* of the protocol; 0: not agreed */
@@ -215,6 +217,10 @@ struct lnet_sock_peer *lnet_sock_peer_find(const struct lnet_sock *sock, struct 
 struct lnet_sock_peer *lnet_sock_peer_get(struct lnet_sock *sock, struct lnet_process_id id);
 /* From now on this node connects to it when connections are missing. */
 void lnet_sock_peer_route(struct lnet_sock_peer *peer);
+/* Takes the route away: its connections close, and what waits for one fails. */
+void lnet_sock_peer_unroute(struct lnet_sock_peer *peer);
+/* Where it is connected to. */
+struct lnet_stream_address lnet_sock_peer_address(const struct lnet_sock_peer *peer);
 void lnet_sock_peer_hold(struct lnet_sock_peer *peer);
 /* Frees a peer that has no connection, no route and no user. */
 void lnet_sock_peer_release(struct lnet_sock_peer *peer);

@@ -156,7 +156,7 @@ static const struct {
      "t:2: expect.0: says no limit; allowed: below, above, equals, within"},
     {JOB "expect: [{metric: b.latency.p50, below: 1us}]\n",
      "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, lnet, "
-     "pmi, "
+     "legacy, pmi, "
      "engine "
      "(then a dot and the metric)"},
     {JOB "expect: [{metric: a.latency.p50, below: soon}]\n",

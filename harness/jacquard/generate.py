@@ -17,6 +17,7 @@ NODES_PER_ROUTER = 4
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
 LNET_CLIENTS = ("lnet_", "m0_")  # how the names of workloads begin that need LNet
+SMALL_NETWORKS = ("sisci_", "tcp_")  # and those that need a network of a kind
 
 # Scenarios that may run for ever end at these limits, with exit code 3 and an explanation. A lost packet costs its sender
 # seconds of virtual time.
@@ -133,8 +134,9 @@ def jobs(draw, name, fabric):
     # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. For LNet's clients see lnet_jobs.
     # Others are written for the machine of their scenario, or need an even number of ranks.
     special = ("pmi_names", "pmi_spawn", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
+    elsewhere = (*LNET_CLIENTS, *SMALL_NETWORKS, *(() if aries else ("mad_",)))
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
-                                     and one["name"] not in special and not one["name"].startswith(LNET_CLIENTS)
+                                     and one["name"] not in special and not one["name"].startswith(elsewhere)
                                      and not one["name"].endswith("_edges")]))
     per_node = draw(st.sampled_from([1, 1, 1, 2, 4]))
     ranks_min = max(workload.get("ranks_min", 1), 1)

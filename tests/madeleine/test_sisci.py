@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import subprocess
 
 import jacquard
@@ -12,11 +13,11 @@ HERE = jacquard.ROOT / "tests" / "madeleine"
 # Beside Aries, as programs of a user need it.
 NETWORKS = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8}]
 
-def simulate(folder, jobs, **more):
+def simulate(folder, jobs, exit_code=jacquard.OK, **more):
     file = folder / "scenario.yaml"
     file.write_text(json.dumps({"name": "sisci", "networks": NETWORKS, "jobs": jobs, "expect": [{"ledger": "balanced"}], **more}))
     result = jacquard.run(file)
-    assert result.exit_code == 0, result.report()
+    assert result.exit_code == exit_code, result.report()
     return result
 
 @pytest.fixture(scope="session")
@@ -51,3 +52,12 @@ def test_mad_62_short_blocks(workload, tmp_path, pattern, segments):
     result = simulate(tmp_path, [{"name": "job", "nodes": "0-1", "program": workload("short"), "args": {"pattern": pattern},
                                   "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_SEGMENTS": segments}}])
     assert result.metric("legacy.sci.packets")["value"] == sum(lines_of(length, pattern) + 1 for length in range(1, 361))
+
+
+def test_mad_64_a_cable_fails_for_good(tmp_path):
+    """The driver stores a chunk again until the card says that this does not help: MAD_EDRIVER (8) at the sender."""
+    result = simulate(tmp_path, [{"name": "job", "nodes": "0-1", "workload": "mad_ping", "args": {"bytes": "1MiB", "iterations": 100},
+                                  "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_PROBE_MS": 1000}}],
+                      faults=[{"label": "cut", "at": "link", "network": "sci", "routers": ["0", "1"], "do": "down", "time": "50ms"}],
+                      expect=[{"ledger": "balanced"}, {"fault": "fired"}], exit_code=1)
+    assert re.search(r"Madeleine: [^(]*\(8\)", "\n".join(result.problems)), result.report()

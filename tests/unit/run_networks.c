@@ -93,6 +93,12 @@ static const struct {
     {BARRIER "networks: [{name: a, params: {aries.nic.tx_n: 4}}]\n",
      "t:2: networks.0.params.aries.nic.tx_n: unknown parameter; did you mean aries.nic.tx_ns; "
      "allowed: names of sim-run --list-params"},
+    {BARRIER "networks: [{name: a, kind: sci, topology: fat-tree}]\n",
+     "t:2: networks.0.topology: a network of a kind is a single switch; allowed: single-switch"},
+    {BARRIER "networks: [{name: a, kind: ethernet, link_latency: 1us}]\n",
+     "t:2: networks.0.link_latency: the model of the kind says this; allowed: params"},
+    {BARRIER "networks: [{name: a, kind: sci, params: {sci.bas_us: 1}}]\n",
+     "t:2: networks.0.params: unknown parameter sci.bas_us; allowed: those of the kind's model"},
     {TWO "jobs: [{name: a, nodes: 0-3, network: ether, workload: barrier}]\n",
      "t:4: jobs.0.network: no network of this name; allowed: aries, "
      "ethernet"},
@@ -101,7 +107,8 @@ static const struct {
      "attached to"},
     {TWO "jobs: [{name: a, nodes: [0, 2], network: ethernet, workload: smsg_pingpong}]\n",
      "t:4: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
-     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...)"},
+     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
+     "(mad_..., sisci_..., tcp_...)"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: x}]\n",
      "t:5: faults.0.network: no network of this name; allowed: aries, ethernet"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: ethernet, source: 1}]\n",

@@ -145,7 +145,8 @@ static const struct {
      "net.packet, oob.message, oob.server, link, router, and node with do: crash"},
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
-     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...)"},
+     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
+     "(mad_..., sisci_..., tcp_...)"},
     {JOB "expect: [{leger: balanced}]\n",
      "t:2: expect.0: none of the known expectations; did you mean ledger?; allowed: ledger, "
      "metric, outcome, fault, job, finding, findings"},
@@ -155,7 +156,7 @@ static const struct {
      "t:2: expect.0: says no limit; allowed: below, above, equals, within"},
     {JOB "expect: [{metric: b.latency.p50, below: 1us}]\n",
      "t:2: expect.0.metric: no job of this name; did you mean a?; allowed: a, net, aries, lnet, "
-     "pmi, "
+     "legacy, pmi, "
      "engine "
      "(then a dot and the metric)"},
     {JOB "expect: [{metric: a.latency.p50, below: soon}]\n",

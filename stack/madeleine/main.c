@@ -13,6 +13,7 @@ const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
 #endif
     {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+    {"lnet", mad_LNET, mad_lnet_register, mad_lnet_usable, NULL},
 #ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},
     {"loop", mad_LOOP, mad_loop_register, NULL, NULL},
@@ -23,7 +24,8 @@ const struct mad_driver_entry mad_drivers[] = {
 
 /* Parameters of drivers that both ends of a connection must share. */
 static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
-                                                "MAD_GNI_BTE_MIN"};
+                                                "MAD_GNI_BTE_MIN", "MAD_LNET_EAGER_MAX",
+                                                "MAD_LNET_PORTAL"};
 
 long mad_parameter(const char *name, long otherwise)
 {

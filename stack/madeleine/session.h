@@ -33,8 +33,6 @@ p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
 void mad_session_end(p_mad_madeleine_t madeleine);
 /* Before a fence, in which no network makes progress: what was sent arrives without our help. */
 void mad_quiesce(p_mad_madeleine_t madeleine);
-/* A value of the environment, "MAD_TCP_EAGER": all processes must have the same ones. */
-long mad_parameter(const char *name, long otherwise);
 /* One line with all parameters that the processes must agree on. */
 void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t size);
 

@@ -101,7 +101,8 @@ static const struct {
      "attached to"},
     {TWO "jobs: [{name: a, nodes: [0, 2], network: ethernet, workload: smsg_pingpong}]\n",
      "t:4: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
-     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...)"},
+     "barrier, raw_messages, the workloads of LNet (lnet_..., m0_...), and those of Madeleine with "
+     "MAD_ADAPTERS: lnet"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: x}]\n",
      "t:5: faults.0.network: no network of this name; allowed: aries, ethernet"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: ethernet, source: 1}]\n",

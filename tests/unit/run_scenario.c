@@ -145,7 +145,8 @@ static const struct {
      "net.packet, oob.message, oob.server, link, router, and node with do: crash"},
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
-     "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...)"},
+     "barrier, raw_messages, the workloads of LNet (lnet_..., m0_...), and those of Madeleine with "
+     "MAD_ADAPTERS: lnet"},
     {JOB "expect: [{leger: balanced}]\n",
      "t:2: expect.0: none of the known expectations; did you mean ledger?; allowed: ledger, "
      "metric, outcome, fault, job, finding, findings"},

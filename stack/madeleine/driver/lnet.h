@@ -139,6 +139,7 @@ struct mlnet_channel {
     int last_served; /* rank */
     unsigned in_flight; /* puts and probes */
     uint64_t polled_ns; /* when a program that polls for messages probes its peers next */
+    uint64_t empty_polls; /* in a row */
     struct mlnet_peer **peers; /* by rank */
 };
 

@@ -5,6 +5,8 @@
 
 #include "driver/lnet.h"
 
+enum { AWAKE_POLLS = 64, NAP_NS = 1000, NAP_MOST_NS = 1000000 };
+
 static struct mlnet_adapter *adapter_of(p_mad_link_t link)
 {
     return mad_lnet_adapter(link->connection->channel->adapter);
@@ -89,6 +91,32 @@ static void progress(struct mlnet_adapter *adapter)
         port_condition_broadcast(&adapter->changed);
 }
 
+/* An event ends the nap of a program that does nothing but poll for a message. */
+static void nap(struct mlnet_adapter *adapter, uint64_t naps)
+{
+    uint64_t limit = naps * NAP_NS < NAP_MOST_NS ? naps * NAP_NS : NAP_MOST_NS;
+
+    adapter->waiting = true;
+    port_mutex_unlock(&adapter->mutex);
+    port_semaphore_wait(&adapter->events, limit);
+    port_mutex_lock(&adapter->mutex);
+    adapter->waiting = false;
+    mad_lnet_progress(adapter);
+    port_condition_broadcast(&adapter->changed);
+}
+
+static void idle(struct mlnet_channel *own)
+{
+    struct lnet_event event;
+
+    own->empty_polls++;
+    if (own->empty_polls > AWAKE_POLLS && !own->adapter->waiting)
+        nap(own->adapter, own->empty_polls - AWAKE_POLLS);
+    else
+        LNetEQGet(own->adapter->queue, &event); /* it has callbacks only: this takes time */
+    probe_now_and_then(own);
+}
+
 p_mad_connection_t mad_lnet_poll_message(p_mad_channel_t channel)
 {
     struct mlnet_channel *own = mad_lnet_channel(channel);
@@ -98,7 +126,9 @@ p_mad_connection_t mad_lnet_poll_message(p_mad_channel_t channel)
     progress(own->adapter);
     in = next_message(own);
     if (in == NULL)
-        probe_now_and_then(own);
+        idle(own);
+    else
+        own->empty_polls = 0;
     port_mutex_unlock(&own->adapter->mutex);
     return in;
 }

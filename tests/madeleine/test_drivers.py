@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What every driver must do (drivers.c): over TCP and over live GNI between processes, and over GNI in simulation."""
+"""What every driver must do (drivers.c): over TCP, live GNI and LNet between processes, and over GNI and LNet in simulation."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-NETWORKS = ["tcp", "gni", "simulated"]
+NETWORKS = ["tcp", "gni", "simulated", "lnet", "lnet_simulated"]
 
 
 @pytest.fixture(scope="session")
@@ -38,15 +39,29 @@ def simulate(program, *arguments, size=2, variables=None, folder, **more):
     job = {"name": "job", "nodes": f"0-{size - 1}", "program": str(program), "argv": list(map(str, arguments)), "env": variables or {}}
     scenario = {"name": "madeleine", "fabric": {"preset": "mini2"}, "limits": {"parking": "all"}, "jobs": [job],
                 "expect": [{"ledger": "balanced"}], **more}
+    scenario = {name: value for name, value in scenario.items() if value is not None}
     file = folder / "scenario.yaml"
     file.write_text(json.dumps(scenario))  # JSON is YAML
     result = jacquard.run(file)
     return result, result.stderr.splitlines()
 
 
+def lnet_on(nodes):
+    """A second network, and LNet on it, for a scenario whose program finds Aries NICs in its process and does not use them."""
+    return {"fabric": None, "limits": {"parking": "all", "no_progress": "1000s"},
+            "networks": [{"name": "aries", "preset": "mini2"}, {"name": "ethernet", "topology": "single-switch", "nodes": 64}],
+            "lnet": {"nodes": [{"nodes": f"0-{nodes - 1}", "networks": "tcp(ethernet)"}]}}
+
+
+# Each process is a node of LNet with an address of its own, which other tests do not use at the same time.
+HOSTS = f"127.{os.getpid() // 250 % 200 + 20}.{os.getpid() % 250}"
+ON_NODE = ["/bin/sh", "-c", f'LNET_OPTIONS="networks=tcp({HOSTS}.$((PMI_RANK + 1))) accept_port=9955" exec "$@"', "sh"]
+
+
 def between_processes(program, *arguments, size=2, fabric=False, **variables):
     options = ["--fabric", "--fabric-report", "none"] if fabric else []
-    done = launcher.run(*options, "-n", size, program, *arguments, env=launcher.environment(**variables))
+    node = ON_NODE if "lnet" in variables.get("MAD_ADAPTERS", "") else []
+    done = launcher.run(*options, "-n", size, *node, program, *arguments, env=launcher.environment(**variables))
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -59,8 +74,11 @@ def program_of(compiled):
 def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
     def run(network, case, size=2, adapters=None, **more):
-        if network == "simulated":
-            result, lines = simulate(program_of(compiled), case, size=size, variables={"MAD_ADAPTERS": adapters or "gni"}, folder=tmp_path, **more)
+        if network in ("simulated", "lnet_simulated"):
+            if network == "lnet_simulated":
+                more = lnet_on(size) | more
+            names = adapters or network.replace("lnet_simulated", "lnet").replace("simulated", "gni")
+            result, lines = simulate(program_of(compiled), case, size=size, variables={"MAD_ADAPTERS": names}, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
         else:
             lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network)
@@ -126,15 +144,16 @@ def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
 
-@pytest.mark.parametrize("adapters", ["tcp,gni", "gni,tcp"])
+@pytest.mark.parametrize("adapters", ["tcp,gni", "gni,tcp", "tcp,lnet", "lnet,gni"])
 def test_mad_34_two_drivers(run_case, adapters):
     run_case("gni", "adapters", adapters=adapters)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
 def test_mad_19_eight_blocks(tmp_path, network, size):
-    if network == "simulated":
-        result, lines = simulate(BIN / "mad_test", size=size, folder=tmp_path)
+    if network in ("simulated", "lnet_simulated"):
+        more = {} if network == "simulated" else lnet_on(size) | {"variables": {"MAD_ADAPTERS": "lnet"}}
+        result, lines = simulate(BIN / "mad_test", size=size, folder=tmp_path, **more)
         assert result.exit_code == 0, result.report()
     else:
         lines = between_processes(BIN / "mad_test", size=size, fabric=network == "gni", MAD_ADAPTERS=network)
@@ -144,12 +163,12 @@ def test_mad_19_eight_blocks(tmp_path, network, size):
 
 # ---- GNI -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("network", ["gni", "simulated"])
+@pytest.mark.parametrize("network", ["gni", "simulated", "lnet", "lnet_simulated"])
 def test_mad_53_transfer_methods(run_case, network):
     run_case(network, "choice")
 
 
-@pytest.mark.parametrize("network", ["gni", "simulated"])
+@pytest.mark.parametrize("network", ["gni", "simulated", "lnet", "lnet_simulated"])
 def test_mad_71_credits(run_case, network):
     run_case(network, "credits")
 
@@ -247,7 +266,7 @@ def test_mad_41_mad_100_mad_ping_in_simulation(tmp_path):
     assert (again.digest, printed) == (result.digest, lines)
 
 
-@pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER"])
+@pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER", "MAD_LNET_EAGER_MAX", "MAD_LNET_PORTAL"])
 def test_mad_80_parameters_that_differ(tmp_path, variable):
     script = tmp_path / "differ"
     script.write_text(f'#!/bin/sh\n{variable}=$((PMI_RANK % 2)) exec "{BIN}/mad_test"\n')

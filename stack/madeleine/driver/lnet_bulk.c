@@ -75,8 +75,8 @@ static int result_of(const struct mlnet_slot *slot)
 {
     struct mlnet_peer *peer = slot->peer;
 
-    if (slot->status != 0)
-        mad_lnet_lost(peer, MAD_EPEER, slot->status);
+    if (slot->status != 0 || slot->unlinked) /* unlinked: there was no reply in time */
+        mad_lnet_lost(peer, MAD_EPEER, slot->status != 0 ? slot->status : -ETIMEDOUT);
     return peer->lost ? mad_connection_error(peer->out) : MAD_OK;
 }
 

@@ -58,7 +58,8 @@ static void probed(struct mlnet_peer *peer)
 
     if (peer->probe.status != 0 || peer->probe.unlinked ||
         peer->probe.bytes != sizeof(peer->probed)) {
-        mad_lnet_lost(peer, MAD_EPEER, peer->probe.status);
+        mad_lnet_lost(peer, MAD_EPEER,
+                      peer->probe.status != 0 ? peer->probe.status : -ETIMEDOUT);
         return;
     }
     if (peer->probed.broken != 0)

@@ -75,9 +75,9 @@ def test_two_processes_on_one_node(tmp_path, compiled):  # noqa: F811
     """Both see it when the first channel opens."""
     result, _ = simulate(program_of(compiled), "order", size=2, folder=tmp_path, variables=LNET, **lnet_on(1) | {
         "jobs": [{"name": "job", "nodes": "0", "ranks_per_node": 2, "program": str(program_of(compiled)), "argv": ["order"], "env": LNET}]})
-    told = "\n".join(result.problems)
+    reported = "\n".join(result.problems)
     assert result.exit_code != 0
-    assert all(f"{start}: two processes are on one node of LNet" in told for start in ("FAILURE", "job.1: FAILURE")), result.report()
+    assert all(f"{start}: two processes are on one node of LNet" in reported for start in ("FAILURE", "job.1: FAILURE")), result.report()
 
 
 def test_no_lnet(tmp_path, compiled):  # noqa: F811

@@ -44,7 +44,7 @@ struct mlnet_rts {
 /* What a probe reads. */
 struct mlnet_status {
     uint64_t sent; /* frames to the process that probes */
-    uint64_t granted; /* credits that were returned to it */
+    uint64_t credited; /* credits that were returned to it */
     uint64_t broken; /* 1: the connections with it are broken */
 };
 
@@ -125,7 +125,7 @@ struct mlnet_peer {
     bool armed; /* a message has begun, and nothing of it was sent */
     uint32_t sent; /* frames */
     uint32_t available; /* credits */
-    uint32_t granted; /* credits that came back */
+    uint32_t credited; /* credits that came back */
     uint32_t exposed; /* pieces */
 };
 

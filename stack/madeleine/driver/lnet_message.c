@@ -146,7 +146,7 @@ static bool take_credit(struct mlnet_peer *peer)
         return false;
     }
     peer->available += count;
-    peer->granted += count;
+    peer->credited += count;
     if (peer->available == 0)
         return false;
     peer->available--;
@@ -163,7 +163,7 @@ static uint64_t header_of(struct mlnet_peer *peer, uint64_t flags)
         header |= MLNET_FIRST;
     peer->armed = false;
     status->sent++;
-    status->granted += peer->owed;
+    status->credited += peer->owed;
     peer->owed = 0;
     return header;
 }

@@ -54,19 +54,18 @@ void mad_lnet_probe_all(struct mlnet_channel *channel)
 static void probed(struct mlnet_peer *peer)
 {
     bool missing = (int32_t)((uint32_t)peer->probed.sent - peer->received) > 0 ||
-                   (int32_t)((uint32_t)peer->probed.granted - peer->granted) > 0;
+                   (int32_t)((uint32_t)peer->probed.credited - peer->credited) > 0;
 
     if (peer->probe.status != 0 || peer->probe.unlinked ||
         peer->probe.bytes != sizeof(peer->probed)) {
-        mad_lnet_lost(peer, MAD_EPEER,
-                      peer->probe.status != 0 ? peer->probe.status : -ETIMEDOUT);
+        mad_lnet_lost(peer, MAD_EPEER, peer->probe.status != 0 ? peer->probe.status : -ETIMEDOUT);
         return;
     }
     if (peer->probed.broken != 0)
         mad_lnet_lost(peer, MAD_EPEER, -ECONNRESET);
-    if (!missing || peer->stalled_at != peer->received + peer->granted)
+    if (!missing || peer->stalled_at != peer->received + peer->credited)
         peer->stalled = 0;
-    peer->stalled_at = peer->received + peer->granted;
+    peer->stalled_at = peer->received + peer->credited;
     if (missing && ++peer->stalled == MLNET_STALLED_MAX)
         mad_lnet_lost(peer, MAD_EPEER, -ETIMEDOUT);
 }
@@ -89,7 +88,7 @@ void mad_lnet_return_credits(struct mlnet_peer *peer)
 {
     struct mlnet_channel *channel = peer->channel;
     struct mlnet_status *status = &channel->shared->status[peer->in->remote_host_id];
-    uint32_t used = peer->received - (uint32_t)status->granted;
+    uint32_t used = peer->received - (uint32_t)status->credited;
     int rc;
 
     assert(used <= MLNET_CREDITS);
@@ -103,7 +102,7 @@ void mad_lnet_return_credits(struct mlnet_peer *peer)
         return;
     }
     channel->in_flight++;
-    status->granted += peer->owed;
+    status->credited += peer->owed;
     peer->owed = 0;
 }
 
@@ -118,7 +117,7 @@ static void arrived(struct mlnet_peer *peer, struct mlnet_frame *frame)
     struct mlnet_frame **place = &peer->ring[sequence % MLNET_CREDITS];
 
     if (sequence - peer->next >= MLNET_CREDITS || *place != NULL ||
-        peer->received - (uint32_t)status->granted >= MLNET_CREDITS ||
+        peer->received - (uint32_t)status->credited >= MLNET_CREDITS ||
         credits > MLNET_CREDITS - peer->available) {
         mad_lnet_lost(peer, MAD_EWIRE, 0);
         return;
@@ -126,7 +125,7 @@ static void arrived(struct mlnet_peer *peer, struct mlnet_frame *frame)
     *place = frame;
     peer->received++;
     peer->available += credits;
-    peer->granted += credits;
+    peer->credited += credits;
     mad_lnet_return_credits(peer); /* those that were too few until now */
 }
 

@@ -23,9 +23,9 @@ const struct mad_driver_entry mad_drivers[] = {
 };
 
 /* Parameters of drivers that both ends of a connection must share. */
-static const char *const shared_parameters[] = {"MAD_TCP_EAGER", "MAD_GNI_SMSG_MAX",
-                                                "MAD_GNI_BTE_MIN", "MAD_LNET_EAGER_MAX",
-                                                "MAD_LNET_PORTAL"};
+static const char *const shared_parameters[] = {
+    "MAD_TCP_EAGER",   "MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN",  "MAD_LNET_EAGER_MAX",
+    "MAD_LNET_PORTAL", "MAD_FORWARD_MTU",  "MAD_FORWARD_DEPTH"};
 
 long mad_parameter(const char *name, long otherwise)
 {

@@ -440,6 +440,9 @@ static int close_channel(p_mad_channel_t channel)
         place = &(*place)->next;
     *place = channel->next;
     error = boot->ops->fence(boot);
+    own = mad_virtual_of(channel);
+    if (own != NULL)
+        mad_virtual_stop(own); /* also if a process has gone */
     if (error == MAD_OK && is_member(channel))
         error = optional(interface->before_close_channel, channel);
     if (is_member(channel))
@@ -448,7 +451,6 @@ static int close_channel(p_mad_channel_t channel)
         error = optional(interface->after_close_channel, channel);
     if (error != MAD_OK)
         MAD_REPORT(error, mad_error_text(error), channel, -1);
-    own = mad_virtual_of(channel);
     channel_free(channel);
     if (own != NULL)
         mad_virtual_free(own);

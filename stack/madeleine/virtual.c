@@ -8,7 +8,7 @@
 #include "session.h"
 #include "virtual.h"
 
-enum { MTU = 128 << 10, MTU_MOST = 1 << 30, DEPTH = 16, DEPTH_MOST = 1 << 16 };
+enum { MTU = 256 << 10, MTU_MOST = 1 << 30, DEPTH = 16, DEPTH_MOST = 1 << 16 };
 
 bool mad_is_virtual(p_mad_channel_t channel)
 {
@@ -334,10 +334,4 @@ int mad_virtual_after_open(p_mad_channel_t channel)
         }
     assert(error != MAD_OK || own->running);
     return error;
-}
-
-int mad_virtual_before_close(p_mad_channel_t channel)
-{
-    mad_virtual_stop(channel->adapter->specific);
-    return MAD_OK;
 }

@@ -88,6 +88,8 @@ struct mad_virtual {
 
 bool mad_is_virtual(p_mad_channel_t channel);
 struct mad_virtual *mad_virtual_of(p_mad_channel_t channel); /* NULL: it is not virtual */
+/* Ends its threads, when all processes close it. */
+void mad_virtual_stop(struct mad_virtual *own);
 /* When its channel has been freed. */
 void mad_virtual_free(struct mad_virtual *own);
 /* A connection of a part broke: called once, perhaps with a driver's lock. */
@@ -109,11 +111,9 @@ int mad_virtual_channel_exit(p_mad_channel_t channel);
 int mad_virtual_connection_init(p_mad_connection_t in, p_mad_connection_t out);
 int mad_virtual_connection_exit(p_mad_connection_t in, p_mad_connection_t out);
 int mad_virtual_after_open(p_mad_channel_t channel);
-int mad_virtual_before_close(p_mad_channel_t channel);
 
 /* Threads (virtual_thread.c). */
 int mad_virtual_start(struct mad_virtual *own);
-void mad_virtual_stop(struct mad_virtual *own);
 void mad_virtual_append(struct mad_packet_queue *queue, struct mad_packet *packet);
 struct mad_packet *mad_virtual_pop(struct mad_packet_queue *queue);
 void mad_virtual_clear(struct mad_packet_queue *queue);

@@ -348,7 +348,6 @@ const mad_driver_interface_t mad_virtual_interface = {
     .connection_exit = mad_virtual_connection_exit,
     .link_init = link_init,
     .after_open_channel = mad_virtual_after_open,
-    .before_close_channel = mad_virtual_before_close,
     .new_message = new_message,
     .receive_message = receive_message,
     .poll_message = poll_message,

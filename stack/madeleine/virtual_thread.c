@@ -150,14 +150,11 @@ static void notify_all(struct mad_virtual *own, int lost)
             notify(own, rank, lost);
 }
 
-void mad_virtual_broken(p_mad_connection_t connection)
+/* Nothing comes from this rank, or goes through it, any more. */
+static void hop_lost(struct mad_virtual *own, int hop)
 {
-    struct mad_virtual *own = mad_channel_full(connection->channel)->part_of;
-    int hop = connection->remote_host_id;
     bool *lost;
 
-    if (own->channel == NULL && !own->running)
-        return; /* it is not open yet: mad_virtual_after_open finds this */
     port_mutex_lock(&own->mutex);
     lost = own->stopping ? NULL : calloc((size_t)own->size, sizeof(bool));
     for (int rank = 0; rank < own->size && lost != NULL; rank++)
@@ -170,6 +167,14 @@ void mad_virtual_broken(p_mad_connection_t connection)
             notify_all(own, rank);
     port_mutex_unlock(&own->mutex);
     free(lost);
+}
+
+void mad_virtual_broken(p_mad_connection_t connection)
+{
+    struct mad_virtual *own = mad_channel_full(connection->channel)->part_of;
+
+    if (__atomic_load_n(&own->running, __ATOMIC_ACQUIRE)) /* else mad_virtual_after_open finds it */
+        hop_lost(own, connection->remote_host_id);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -211,8 +216,14 @@ static bool is_packet(const struct mad_virtual *own, const struct mad_packet_hea
            header->source != header->destination && bytes_of(header) <= own->mtu;
 }
 
-/* A message of the clone. False: the channel closes. */
-static bool receive_packet(struct mad_virtual_part *part, p_mad_connection_t in)
+/* A member has closed the channel: when all have, or are gone, there is nothing to wait for. */
+static void closed(p_mad_connection_t in)
+{
+    mad_connection_break(in, MAD_EPEER);
+}
+
+/* A message of the clone. */
+static void receive_packet(struct mad_virtual_part *part, p_mad_connection_t in)
 {
     struct mad_virtual *own = part->owner;
     struct mad_packet_header header = {0};
@@ -224,12 +235,14 @@ static bool receive_packet(struct mad_virtual_part *part, p_mad_connection_t in)
     good = mad_connection_error(in) == MAD_OK && !closing && is_packet(own, &header);
     if (good && (packet = packet_new(&header, bytes_of(&header))) != NULL)
         mad_unpack(in, packet->bytes, bytes_of(&header), mad_send_CHEAPER, mad_receive_CHEAPER);
-    if (!good && !closing && mad_connection_error(in) == MAD_OK)
+    if (!good && !closing)
         mad_connection_break(in, MAD_EWIRE);
     mad_end_unpacking(in);
+    if (closing)
+        closed(in);
     if (packet == NULL || mad_connection_error(in) != MAD_OK) {
         free(packet);
-        return !closing;
+        return;
     }
     port_mutex_lock(&own->mutex);
     if (header.destination == (uint32_t)own->own)
@@ -237,7 +250,6 @@ static bool receive_packet(struct mad_virtual_part *part, p_mad_connection_t in)
     else
         forward(own, packet);
     port_mutex_unlock(&own->mutex);
-    return true;
 }
 
 static void receive_packets(void *argument)
@@ -245,23 +257,22 @@ static void receive_packets(void *argument)
     struct mad_virtual_part *part = argument;
     p_mad_connection_t in;
 
-    do
-        in = mad_begin_unpacking(part->clone); /* NULL: no peer is left */
-    while (in != NULL && receive_packet(part, in));
+    while ((in = mad_begin_unpacking(part->clone)) != NULL) /* NULL: no peer is left */
+        receive_packet(part, in);
 }
 
-/* A message of the regular channel. False: the channel closes. */
-static bool hold_message(struct mad_virtual_part *part, p_mad_connection_t in)
+/* A message of the regular channel. */
+static void hold_message(struct mad_virtual_part *part, p_mad_connection_t in)
 {
     struct mad_virtual *own = part->owner;
     struct mad_packet_header header = {0};
-    bool go_on = true;
+    bool read;
 
     mad_unpack(in, &header, sizeof(header), mad_send_SAFER, mad_receive_EXPRESS);
     if (mad_connection_error(in) != MAD_OK || (header.kind & MAD_PACKET_CLOSING) != 0) {
-        go_on = (header.kind & MAD_PACKET_CLOSING) == 0;
         mad_end_unpacking(in);
-        return go_on;
+        closed(in);
+        return;
     }
     port_mutex_lock(&own->mutex);
     part->held = in;
@@ -269,14 +280,13 @@ static bool hold_message(struct mad_virtual_part *part, p_mad_connection_t in)
     port_condition_broadcast(&own->changed);
     while (part->held != NULL && !own->stopping)
         port_condition_wait(&own->changed, &own->mutex);
-    go_on = part->held == NULL;
+    read = part->held == NULL;
     part->held = NULL;
     port_mutex_unlock(&own->mutex);
-    if (!go_on) { /* the user did not read it */
-        mad_connection_break(in, MAD_ESTATE);
+    if (!read) { /* and it will not be */
+        closed(in);
         mad_end_unpacking(in);
     }
-    return go_on;
 }
 
 static void receive_messages(void *argument)
@@ -284,9 +294,8 @@ static void receive_messages(void *argument)
     struct mad_virtual_part *part = argument;
     p_mad_connection_t in;
 
-    do
-        in = mad_begin_unpacking(part->regular);
-    while (in != NULL && hold_message(part, in));
+    while ((in = mad_begin_unpacking(part->regular)) != NULL)
+        hold_message(part, in);
 }
 
 /* ---- start and stop -------------------------------------------------------------------------- */
@@ -314,8 +323,8 @@ int mad_virtual_start(struct mad_virtual *own)
     int parts = 0;
     bool good = true;
 
-    own->running = true;
     own->channel = own->peers[own->own]->in->channel;
+    __atomic_store_n(&own->running, true, __ATOMIC_RELEASE);
     for (int i = 0; i < own->part_count; i++)
         parts += own->parts[i].member;
     for (int i = 0; i < own->part_count && good; i++)

@@ -40,9 +40,16 @@ static p_mad_channel_t open_part(const char *name, int adapter, int first, int l
 
 static void open_all(void)
 {
-    p_mad_channel_t parts[3] = {open_part("one", 0, 0, 2), open_part("two", 1, 2, 4), NULL};
+    p_mad_channel_t parts[3];
     int count = 2;
 
+    if (getenv("MAD_CONF") != NULL) { /* it has the same channels */
+        channel = mad_get_channel(session, (char[]){"all"});
+        CHECK(channel != NULL);
+        return;
+    }
+    parts[0] = open_part("one", 0, 0, 2);
+    parts[1] = open_part("two", 1, 2, 4);
     if (size > 5)
         parts[count++] = open_part("three", 0, 4, size - 1);
     channel = mad_open_virtual_channel(session, "all", count, parts);

@@ -55,6 +55,20 @@ def test_wrong_messages(compiled, tmp_path, adapters):  # noqa: F811
     run_case(compiled, tmp_path, adapters, "wrong", 5)
 
 
+CONFIGURATION = """
+networks : ({ name : first; hosts : node; dev : tcp; }, { name : second; hosts : node; dev : shm; });
+application : { name : gateway; networks : {
+  channels : ({ name : one; net : first; ranks : 0..2; }, { name : two; net : second; ranks : (2, 3, 4); }, { name : three; net : first; ranks : (4..6); });
+  vchannels : { name : all; channels : (one, two, three); }; }; };
+"""
+
+
+def test_mad_85_virtual_channels_of_a_configuration(compiled, tmp_path):  # noqa: F811
+    (tmp_path / "virtual.cfg").write_text(CONFIGURATION)
+    lines = between_processes(program_of(compiled), "modes", size=7, MAD_CONF=str(tmp_path / "virtual.cfg"))
+    assert lines == ["modes"] * 7
+
+
 @pytest.mark.parametrize("adapters", ["tcp,tcp", "tcp,lnet"])
 def test_a_gateway_is_killed(compiled, adapters):  # noqa: F811
     """Each side learns that the other one cannot be reached (7: MAD_EPEER), and goes on by itself."""

@@ -3,6 +3,7 @@
 
 import json
 import re
+import struct
 import sys
 from pathlib import Path
 
@@ -41,6 +42,22 @@ def test_mad_104_every_mode_and_size(compiled, tmp_path, adapters, size):  # noq
 @pytest.mark.parametrize("adapters", ["tcp,lnet", "simulated"])
 def test_mad_104_short_packets(compiled, tmp_path, adapters):  # noqa: F811
     run_case(compiled, tmp_path, adapters, "modes", 5, MAD_FORWARD_MTU="1000", MAD_FORWARD_DEPTH="1")
+
+
+def test_mad_104_headers_on_the_wire(compiled, tmp_path):  # noqa: F811
+    """The gateway's packets, as LNet sends them over TCP: 200 messages of four bytes from rank 0 to rank 4, each with an end."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(json.dumps({"name": "wire", **{name: entry for name, entry in lnet_on(5).items() if entry is not None},
+                                    "jobs": [{"name": "job", "nodes": "0-4", "program": str(program_of(compiled)), "argv": ["flow"],
+                                              "env": {"MAD_ADAPTERS": "gni,lnet"}}]}))
+    capture = tmp_path / "wire.pcapng"
+    result = jacquard.run(scenario, options=[f"--pcap={capture}"])
+    assert result.exit_code == 0, result.report()
+    sent = capture.read_bytes()
+    for number in range(200):  # length, source, destination; group, first, end, kind; the data
+        assert sent.count(struct.pack("<III4BI", 4, 0, 4, 0, 1, 0, 0, number)) == 1
+    assert sent.count(struct.pack("<III4B", 0, 0, 4, 0, 0, 1, 0)) == 200
+    assert sent.count(struct.pack("<III4B", 8, 4, 0, 0, 0, 4, 0)) == 50  # eight of 16 packets are acknowledged at a time
 
 
 @pytest.mark.parametrize("adapters", [*PAIRS, "simulated"])

@@ -300,6 +300,7 @@ static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
     struct mlnet_adapter *adapter = adapter_of(link);
     struct mlnet_frame *frame;
     int error = MAD_OK;
+    size_t bytes = 0;
 
     port_mutex_lock(&adapter->mutex);
     frame = mad_lnet_next_frame(peer, "a block of a message");
@@ -310,14 +311,15 @@ static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
         mad_lnet_give_up(peer);
         error = MAD_ESYMM;
     } else {
+        bytes = frame->slot.bytes;
         *buffer = buffer_of(link, frame);
         error = *buffer != NULL ? MAD_OK : MAD_ENOMEM;
     }
     port_mutex_unlock(&adapter->mutex);
     if (error != MAD_OK)
         return error;
-    (*buffer)->length = (*buffer)->bytes_written = frame->slot.bytes;
-    port_spend(PORT_COST_COPY, frame->slot.bytes);
+    (*buffer)->length = (*buffer)->bytes_written = bytes;
+    port_spend(PORT_COST_COPY, bytes);
     return MAD_OK;
 }
 

@@ -222,14 +222,15 @@ static bool *members_of(const struct mad_virtual *own)
 static p_mad_channel_t open_on(struct mad_virtual *own, const char *name)
 {
     bool *member = members_of(own);
+    p_mad_channel_t channel = NULL;
 
     own->adapter.place = place_of(own);
     if (member != NULL && own->adapter.place != NULL)
-        own->channel = mad_channel_open(own->madeleine, name, &own->adapter, member, -1);
+        channel = mad_channel_open(own->madeleine, name, &own->adapter, member, -1);
     else
         MAD_REPORT(MAD_ENOMEM, mad_error_text(MAD_ENOMEM), NULL, -1);
     free(member);
-    return own->channel;
+    return channel;
 }
 
 static bool valid(p_mad_madeleine_t madeleine, const char *name, int count,

@@ -56,7 +56,8 @@ struct mad_virtual_emitter {
     int part, hop;
     struct mad_packet_queue queue;
     struct port_condition changed;
-    struct port_thread *thread; /* NULL: nothing goes there */
+    bool used; /* before any thread starts: it has one */
+    struct port_thread *thread;
 };
 
 struct mad_virtual_part {

@@ -114,7 +114,7 @@ static void forward(struct mad_virtual *own, struct mad_packet *packet)
         return;
     }
     emitter = &own->parts[peer->part].emitters[peer->hop];
-    if (emitter->thread == NULL) {
+    if (own->stopping || !emitter->used) {
         free(packet);
         return;
     }
@@ -300,17 +300,12 @@ static void receive_messages(void *argument)
 
 /* ---- start and stop -------------------------------------------------------------------------- */
 
-static bool start_part(struct mad_virtual *own, struct mad_virtual_part *part, bool gateway)
+static bool start_emitters(struct mad_virtual_part *part, int size)
 {
-    bool good;
+    bool good = true;
 
-    if (!part->member)
-        return true;
-    part->regular_thread = port_thread_start("mad-direct", receive_messages, part);
-    part->clone_thread = port_thread_start("mad-packets", receive_packets, part);
-    good = part->regular_thread != NULL && part->clone_thread != NULL;
-    for (int rank = 0; rank < own->size && good && gateway; rank++)
-        if (rank != own->own && mad_channel_has(part->clone, rank)) {
+    for (int rank = 0; rank < size && good; rank++)
+        if (part->emitters[rank].used) {
             part->emitters[rank].thread =
                 port_thread_start("mad-forward", send_packets, &part->emitters[rank]);
             good = part->emitters[rank].thread != NULL;
@@ -318,17 +313,38 @@ static bool start_part(struct mad_virtual *own, struct mad_virtual_part *part, b
     return good;
 }
 
-int mad_virtual_start(struct mad_virtual *own)
+static bool start_part(struct mad_virtual *own, struct mad_virtual_part *part)
+{
+    if (!part->member)
+        return true;
+    part->regular_thread = port_thread_start("mad-direct", receive_messages, part);
+    part->clone_thread = port_thread_start("mad-packets", receive_packets, part);
+    return part->regular_thread != NULL && part->clone_thread != NULL &&
+           start_emitters(part, own->size);
+}
+
+/* A process in several parts forwards to all of their members. */
+static void mark_emitters(struct mad_virtual *own)
 {
     int parts = 0;
+
+    for (int i = 0; i < own->part_count; i++)
+        parts += own->parts[i].member;
+    for (int i = 0; i < own->part_count && parts > 1; i++)
+        for (int rank = 0; rank < own->size && own->parts[i].member; rank++)
+            own->parts[i].emitters[rank].used =
+                rank != own->own && mad_channel_has(own->parts[i].clone, rank);
+}
+
+int mad_virtual_start(struct mad_virtual *own)
+{
     bool good = true;
 
     own->channel = own->peers[own->own]->in->channel;
+    mark_emitters(own);
     __atomic_store_n(&own->running, true, __ATOMIC_RELEASE);
-    for (int i = 0; i < own->part_count; i++)
-        parts += own->parts[i].member;
     for (int i = 0; i < own->part_count && good; i++)
-        good = start_part(own, &own->parts[i], parts > 1);
+        good = start_part(own, &own->parts[i]);
     return good ? MAD_OK : MAD_ENOMEM;
 }
 

@@ -229,10 +229,11 @@ static void killed(void)
         connection = mad_begin_packing(channel, 1); /* in the same network */
         mad_pack(connection, block, sizeof(block), mad_send_CHEAPER, mad_receive_CHEAPER);
         mad_end_packing(connection);
+        mad_begin_unpacking(channel); /* until rank 1 has it, and has gone */
     }
     if (rank == 1) {
         connection = mad_begin_unpacking(channel);
-        CHECK(connection->remote_host_id == 0);
+        CHECK(connection != NULL && connection->remote_host_id == 0);
         mad_unpack(connection, block, sizeof(block), mad_send_CHEAPER, mad_receive_CHEAPER);
         mad_end_unpacking(connection);
         CHECK(mad_connection_error(connection) == MAD_OK);

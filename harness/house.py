@@ -55,7 +55,7 @@ ARROWS = {
     "stack/port": ["sim/cray"],  # the header of kdreg
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
-    "stack/madeleine": ["sim/aries", "sim/legacy", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
+    "stack/madeleine": ["sim/aries", "sim/legacy", "sim/lnet", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
 }

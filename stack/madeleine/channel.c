@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "session.h"
+#include "virtual.h"
 
 typedef int (*channel_entry)(p_mad_channel_t channel);
 
@@ -317,9 +318,8 @@ static void list_append(p_mad_madeleine_t madeleine, p_mad_channel_t channel)
     *place = channel;
 }
 
-/* `member`: by rank, copied; NULL: all. `check`: -1: the level of the session. */
-static p_mad_channel_t open_channel(p_mad_madeleine_t madeleine, const char *name,
-                                    p_mad_adapter_t adapter, const bool *member, int check)
+p_mad_channel_t mad_channel_open(p_mad_madeleine_t madeleine, const char *name,
+                                 p_mad_adapter_t adapter, const bool *member, int check)
 {
     struct mad_session *session = (struct mad_session *)madeleine;
     struct mad_channel_full *full = calloc(1, sizeof(*full));
@@ -355,7 +355,7 @@ static p_mad_channel_t open_channel(p_mad_madeleine_t madeleine, const char *nam
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-static bool name_is_valid(const char *name)
+bool mad_channel_name_is_valid(const char *name)
 {
     size_t length = name != NULL ? strlen(name) : 0;
 
@@ -371,17 +371,38 @@ p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *na
                                      mad_adapter_id_t adapter, const bool *member, int check)
 {
     if (madeleine == NULL || adapter < 0 || adapter >= madeleine->nb_adapter ||
-        !name_is_valid(name)) {
+        !mad_channel_name_is_valid(name)) {
         MAD_REPORT(MAD_EINVAL, "mad_open_channel: invalid argument", NULL, -1);
         return NULL;
     }
-    return open_channel(madeleine, name, &madeleine->adapter[adapter], member, check);
+    return mad_channel_open(madeleine, name, &madeleine->adapter[adapter], member, check);
 }
 
 p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
                                        mad_adapter_id_t adapter)
 {
     return mad_open_for_members(madeleine, name, adapter, NULL, -1);
+}
+
+p_mad_channel_t mad_open_channel_of(p_mad_madeleine_t madeleine, const char *name,
+                                    mad_adapter_id_t adapter, int count,
+                                    const ntbx_host_id_t *ranks)
+{
+    int size = madeleine != NULL ? madeleine->configuration.size : 0;
+    bool *member = calloc((size_t)size + 1, sizeof(bool)), good = member != NULL && count > 0;
+    p_mad_channel_t channel = NULL;
+
+    for (int i = 0; i < count && good; i++) {
+        good = ranks[i] >= 0 && ranks[i] < size;
+        if (good)
+            member[ranks[i]] = true;
+    }
+    if (good)
+        channel = mad_open_for_members(madeleine, name, adapter, member, -1);
+    else
+        MAD_REPORT(MAD_EINVAL, "mad_open_channel_of: invalid rank", NULL, -1);
+    free(member);
+    return channel;
 }
 
 p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t adapter)
@@ -411,6 +432,7 @@ static int close_channel(p_mad_channel_t channel)
     struct mad_boot *boot = ((struct mad_session *)channel->adapter->driver->madeleine)->boot;
     const mad_driver_interface_t *interface = interface_of(channel);
     p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
+    struct mad_virtual *own;
     int error;
 
     mad_quiesce(channel->adapter->driver->madeleine);
@@ -418,6 +440,9 @@ static int close_channel(p_mad_channel_t channel)
         place = &(*place)->next;
     *place = channel->next;
     error = boot->ops->fence(boot);
+    own = mad_virtual_of(channel);
+    if (own != NULL)
+        mad_virtual_stop(own); /* also if a process has gone */
     if (error == MAD_OK && is_member(channel))
         error = optional(interface->before_close_channel, channel);
     if (is_member(channel))
@@ -427,6 +452,8 @@ static int close_channel(p_mad_channel_t channel)
     if (error != MAD_OK)
         MAD_REPORT(error, mad_error_text(error), channel, -1);
     channel_free(channel);
+    if (own != NULL)
+        mad_virtual_free(own);
     return error;
 }
 
@@ -436,11 +463,25 @@ int mad_close_channel(p_mad_channel_t channel)
         MAD_REPORT(MAD_ESTATE, "mad_close_channel: a message is open", channel, -1);
         return MAD_ESTATE;
     }
+    if (mad_channel_full(channel)->part_of != NULL) {
+        MAD_REPORT(MAD_ESTATE, "mad_close_channel: it is a part of a virtual channel", NULL, -1);
+        return MAD_ESTATE;
+    }
     return close_channel(channel);
 }
 
 void mad_close_channels(p_mad_madeleine_t madeleine)
 {
+    p_mad_channel_t channel = madeleine->channel;
+
+    while (channel != NULL) {
+        if (!mad_is_virtual(channel)) {
+            channel = channel->next;
+            continue;
+        }
+        close_channel(channel); /* before its parts */
+        channel = madeleine->channel;
+    }
     while (madeleine->channel != NULL)
         close_channel(madeleine->channel);
 }

@@ -351,3 +351,58 @@ struct mad_config *mad_config_parse(const char *text, size_t length, const char 
     mad_config_free(tree);
     return NULL;
 }
+
+/* ---- plans: files and memory ------------------------------------------------------------------
+ */
+
+char *mad_plan_file(const char *file, size_t *length, char *error)
+{
+    FILE *stream = fopen(file, "re");
+    char *text = NULL, *larger;
+    size_t room = 0;
+
+    snprintf(error, MAD_CONFIG_ERROR_MAX, "%.200s: the file cannot be read", file);
+    if (stream == NULL)
+        return NULL;
+    *length = 0;
+    do {
+        if (*length == room) {
+            room = 2 * room + 4096;
+            larger = realloc(text, room);
+            if (larger == NULL)
+                break;
+            text = larger;
+        }
+        *length += fread(text + *length, 1, room - *length, stream);
+    } while (!feof(stream) && !ferror(stream));
+    if (!feof(stream) || ferror(stream)) {
+        free(text);
+        text = NULL;
+    }
+    fclose(stream);
+    return text;
+}
+
+void mad_plan_free(struct mad_plan *plan)
+{
+    int i;
+
+    if (plan == NULL)
+        return;
+    for (i = 0; i < plan->network_count; i++)
+        free(plan->networks[i].selector);
+    for (i = 0; plan->channels != NULL && i < plan->channel_count; i++)
+        free(plan->channels[i].member);
+    for (i = 0; plan->parameters != NULL && plan->parameters[i] != NULL; i++)
+        free(plan->parameters[i]);
+    for (i = 0; plan->hosts != NULL && i < plan->size; i++)
+        free(plan->hosts[i]);
+    for (i = 0; i < plan->tree_count; i++)
+        mad_config_free(plan->trees[i]);
+    free(plan->networks);
+    free(plan->channels);
+    free(plan->virtuals);
+    free(plan->parameters);
+    free(plan->hosts);
+    free(plan);
+}

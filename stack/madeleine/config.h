@@ -43,6 +43,12 @@ struct mad_plan_channel {
     int network;
     int check; /* -1: that of the session */
     bool *member; /* by rank */
+    bool is_part; /* of a virtual channel */
+};
+enum { MAD_PLAN_PARTS_MAX = 16 };
+struct mad_plan_virtual {
+    char name[32];
+    int count, parts[MAD_PLAN_PARTS_MAX]; /* channels */
 };
 struct mad_plan_network {
     char name[32], driver[16];
@@ -56,6 +62,8 @@ struct mad_plan {
     int network_count, channel_count;
     struct mad_plan_network *networks;
     struct mad_plan_channel *channels;
+    int virtual_count;
+    struct mad_plan_virtual *virtuals;
     char **parameters; /* "MAD_TCP_EAGER=1" … NULL */
     struct mad_config *trees[8]; /* the file and those that it includes */
     int tree_count;

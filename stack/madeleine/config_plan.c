@@ -11,7 +11,13 @@
 
 #include "config.h"
 
-enum { NETWORKS_MAX = 64, CHANNELS_MAX = 255, PROCESSES_MAX = 4096, PLAN_NAME_MAX = 24 };
+enum {
+    NETWORKS_MAX = 64,
+    CHANNELS_MAX = 255,
+    PROCESSES_MAX = 4096,
+    PLAN_NAME_MAX = 24,
+    VIRTUALS_MAX = 32
+};
 
 struct slot {
     const char *host; /* of a tree, or NULL: only its rank is known */
@@ -430,6 +436,64 @@ static bool read_channel(struct maker *maker, const struct mad_config *map)
     return channel->member != NULL ? add_members(maker, channel, map) : no_memory(plan);
 }
 
+static bool name_is_used(const struct mad_plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->virtual_count; i++)
+        if (strcmp(plan->virtuals[i].name, name) == 0)
+            return true;
+    for (int i = 0; i < plan->channel_count; i++)
+        if (strcmp(plan->channels[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool add_part(const struct mad_plan *plan, struct mad_plan_virtual *channel,
+                     const struct mad_config *name)
+{
+    int i = 0;
+
+    while (i < plan->channel_count &&
+           (!is_text(name) || strcmp(plan->channels[i].name, name->text) != 0))
+        i++;
+    if (i == plan->channel_count)
+        return refuse(plan, name, "expected the name of a channel", "");
+    if (plan->channels[i].is_part || strlen(plan->channels[i].name) == PLAN_NAME_MAX)
+        return refuse(plan, name,
+                      plan->channels[i].is_part ? "it is in a virtual channel"
+                                                : "the name is too long for a part",
+                      name->text);
+    if (channel->count == MAD_PLAN_PARTS_MAX)
+        return refuse(plan, name, "too many channels", "");
+    plan->channels[i].is_part = true;
+    channel->parts[channel->count++] = i;
+    return true;
+}
+
+static bool read_virtual(struct maker *maker, const struct mad_config *map)
+{
+    static const char *const keys[] = {"name", "channels", NULL};
+    struct mad_plan *plan = maker->plan;
+    struct mad_plan_virtual *channel = &plan->virtuals[plan->virtual_count];
+    const struct mad_config *list, *each;
+    char name[32];
+
+    if (!check_keys(plan, map, keys) || !read_name(plan, map, "name", name, sizeof(name)))
+        return false;
+    list = mad_config_find(map, "channels");
+    if (list == NULL)
+        return refuse(plan, map, "there is no", "channels");
+    if (name_is_used(plan, name))
+        return refuse(plan, map, "there are two channels of this name", name);
+    if (plan->virtual_count == VIRTUALS_MAX)
+        return refuse(plan, map, "too many channels", "");
+    snprintf(channel->name, sizeof(channel->name), "%s", name);
+    plan->virtual_count++;
+    for (each = first_of(list); each != NULL; each = next_of(list, each))
+        if (!add_part(plan, channel, each))
+            return false;
+    return true;
+}
+
 static bool read_application_networks(struct maker *maker, const struct mad_config *map)
 {
     static const char *const keys[] = {"include", "channels", "vchannels", "xchannels", NULL};
@@ -447,10 +511,11 @@ static bool read_application_networks(struct maker *maker, const struct mad_conf
         if (!read_channel(maker, each))
             return false;
     entry = mad_config_find(map, "vchannels");
-    if (entry == NULL)
-        entry = mad_config_find(map, "xchannels");
-    return entry == NULL ||
-           refuse(plan, entry, "this library has no virtual and no multiplexed channels", "");
+    for (each = entry != NULL ? first_of(entry) : NULL; each != NULL; each = next_of(entry, each))
+        if (!read_virtual(maker, each))
+            return false;
+    entry = mad_config_find(map, "xchannels");
+    return entry == NULL || refuse(plan, entry, "this library has no multiplexed channels", "");
 }
 
 static bool read_application(struct maker *maker, const struct mad_config *tree)
@@ -497,8 +562,10 @@ static bool make(struct maker *maker, const char *file)
 
     plan->networks = calloc(NETWORKS_MAX, sizeof(*plan->networks));
     plan->channels = calloc(CHANNELS_MAX + 1, sizeof(*plan->channels));
+    plan->virtuals = calloc(VIRTUALS_MAX + 1, sizeof(*plan->virtuals));
     plan->parameters = calloc(1, sizeof(char *));
-    if (plan->networks == NULL || plan->channels == NULL || plan->parameters == NULL)
+    if (plan->networks == NULL || plan->channels == NULL || plan->virtuals == NULL ||
+        plan->parameters == NULL)
         return no_memory(plan);
     return tree != NULL && read_application(maker, tree) && name_hosts(maker);
 }
@@ -521,55 +588,4 @@ struct mad_plan *mad_plan_make(const char *file, mad_plan_reader reader, char *e
         return plan;
     mad_plan_free(plan);
     return NULL;
-}
-
-void mad_plan_free(struct mad_plan *plan)
-{
-    int i;
-
-    if (plan == NULL)
-        return;
-    for (i = 0; i < plan->network_count; i++)
-        free(plan->networks[i].selector);
-    for (i = 0; plan->channels != NULL && i < plan->channel_count; i++)
-        free(plan->channels[i].member);
-    for (i = 0; plan->parameters != NULL && plan->parameters[i] != NULL; i++)
-        free(plan->parameters[i]);
-    for (i = 0; plan->hosts != NULL && i < plan->size; i++)
-        free(plan->hosts[i]);
-    for (i = 0; i < plan->tree_count; i++)
-        mad_config_free(plan->trees[i]);
-    free(plan->networks);
-    free(plan->channels);
-    free(plan->parameters);
-    free(plan->hosts);
-    free(plan);
-}
-
-char *mad_plan_file(const char *file, size_t *length, char *error)
-{
-    FILE *stream = fopen(file, "re");
-    char *text = NULL, *larger;
-    size_t room = 0;
-
-    snprintf(error, MAD_CONFIG_ERROR_MAX, "%.200s: the file cannot be read", file);
-    if (stream == NULL)
-        return NULL;
-    *length = 0;
-    do {
-        if (*length == room) {
-            room = 2 * room + 4096;
-            larger = realloc(text, room);
-            if (larger == NULL)
-                break;
-            text = larger;
-        }
-        *length += fread(text + *length, 1, room - *length, stream);
-    } while (!feof(stream) && !ferror(stream));
-    if (!feof(stream) || ferror(stream)) {
-        free(text);
-        text = NULL;
-    }
-    fclose(stream);
-    return text;
 }

@@ -60,6 +60,26 @@ static int adapter_of(const struct mad_plan *plan, int network)
     return adapter;
 }
 
+static p_mad_channel_t find_channel(p_mad_madeleine_t madeleine, const char *name)
+{
+    p_mad_channel_t channel = madeleine->channel;
+
+    while (channel != NULL && strcmp(channel->name, name) != 0)
+        channel = channel->next;
+    return channel;
+}
+
+static bool open_virtual(p_mad_madeleine_t madeleine, const struct mad_plan *plan,
+                         const struct mad_plan_virtual *description)
+{
+    p_mad_channel_t parts[MAD_PLAN_PARTS_MAX];
+
+    for (int i = 0; i < description->count; i++)
+        parts[i] = find_channel(madeleine, plan->channels[description->parts[i]].name);
+    return mad_open_virtual_channel(madeleine, description->name, description->count, parts) !=
+           NULL;
+}
+
 bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan)
 {
     for (int i = 0; i < plan->channel_count; i++) {
@@ -69,17 +89,19 @@ bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan)
                                  channel->member, channel->check) == NULL)
             return false;
     }
+    for (int i = 0; i < plan->virtual_count; i++)
+        if (!open_virtual(madeleine, plan, &plan->virtuals[i]))
+            return false;
     return true;
 }
 
 p_mad_channel_t mad_get_channel(p_mad_madeleine_t madeleine, char *name)
 {
-    p_mad_channel_t channel = madeleine != NULL ? madeleine->channel : NULL;
+    p_mad_channel_t channel =
+        madeleine != NULL && name != NULL ? find_channel(madeleine, name) : NULL;
     char text[MAD_TEXT_MAX];
 
-    while (channel != NULL && name != NULL && strcmp(channel->name, name) != 0)
-        channel = channel->next;
-    if (channel != NULL && name != NULL &&
+    if (channel != NULL && mad_channel_full(channel)->part_of == NULL &&
         mad_channel_has(channel, madeleine->configuration.local_host_id))
         return channel;
     snprintf(text, sizeof(text), "mad_get_channel: this process has no channel %.32s",

@@ -6,6 +6,7 @@
 
 #include "internal.h"
 #include "madeleine/toolbox.h"
+#include "virtual.h"
 
 struct mad_process *mad_process(void)
 {
@@ -73,6 +74,8 @@ void mad_report(const mad_failure_t *failure)
 {
     struct mad_process *process = mad_process();
 
+    if (failure->channel != NULL && mad_channel_full(failure->channel)->part_of != NULL)
+        return; /* the virtual channel reports what its user notices */
     if (process->handler != NULL)
         process->handler(failure, process->handler_arg);
     else
@@ -99,8 +102,10 @@ void mad_connection_break(p_mad_connection_t connection, int code)
 {
     int none = MAD_OK;
 
-    __atomic_compare_exchange_n(&mad_full(connection)->error, &none, code, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_ACQUIRE);
+    if (__atomic_compare_exchange_n(&mad_full(connection)->error, &none, code, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+        mad_channel_full(connection->channel)->part_of != NULL)
+        mad_virtual_broken(connection);
 }
 
 void mad_driver_note(p_mad_connection_t connection, const char *text, int driver_code)

@@ -12,6 +12,7 @@ void mad_gate_init(struct mad_gate *gate)
     port_mutex_init(&gate->mutex);
     port_condition_init(&gate->changed);
     gate->next = gate->serving = 0;
+    gate->shared = false;
 }
 
 void mad_gate_fini(struct mad_gate *gate)
@@ -24,7 +25,7 @@ bool mad_gate_enter(struct mad_gate *gate, tbx_bool_t *held, bool wait)
 {
     uint64_t ticket;
 
-    if (!mad_process()->threads) {
+    if (!mad_process()->threads && !gate->shared) {
         if (*held)
             return false;
         *held = tbx_true;
@@ -47,7 +48,7 @@ bool mad_gate_enter(struct mad_gate *gate, tbx_bool_t *held, bool wait)
 void mad_gate_leave(struct mad_gate *gate, tbx_bool_t *held)
 {
     assert(*held);
-    if (!mad_process()->threads) {
+    if (!mad_process()->threads && !gate->shared) {
         *held = tbx_false;
         return;
     }

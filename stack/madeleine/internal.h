@@ -32,6 +32,7 @@ struct mad_gate {
     struct port_mutex mutex;
     struct port_condition changed;
     uint64_t next, serving; /* tickets */
+    bool shared; /* by threads of the library, also if the program has none */
 };
 void mad_gate_init(struct mad_gate *gate);
 void mad_gate_fini(struct mad_gate *gate);
@@ -53,6 +54,7 @@ struct mad_channel_full {
     const char *note;
     struct mad_gate gate; /* of reception_lock */
     bool *member; /* by rank; NULL: all of them */
+    struct mad_virtual *part_of; /* it carries a virtual channel: only that uses it; or NULL */
 };
 
 /* Areas of CHEAPER blocks that are being received, at check levels from 1. */
@@ -82,6 +84,7 @@ struct mad_connection_full {
     p_mad_buffer_group_t free_groups;
     struct mad_slab *slabs;
     p_tbx_slist_t slices; /* optional ones of CHEAPER blocks of the open message */
+    bool direct; /* of a virtual channel: the open message goes through one network, unchanged */
 };
 
 static inline struct mad_connection_full *mad_full(p_mad_connection_t connection)

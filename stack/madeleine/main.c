@@ -13,6 +13,7 @@ const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register, NULL, NULL},
 #endif
     {"gni", mad_GNI, mad_gni_register, mad_gni_usable, NULL},
+    {"lnet", mad_LNET, mad_lnet_register, mad_lnet_usable, NULL},
 #ifdef MAD_SIMULATED
     {"sisci", mad_SISCI, mad_sisci_register, mad_sisci_usable, NULL},
     {"tcp", mad_TCP, mad_tcp_register, mad_tcp_usable, NULL},
@@ -32,6 +33,8 @@ static const struct {
     const char *name, *driver; /* NULL: of any session */
 } shared_parameters[] = {
     {"MAD_TCP_EAGER", NULL},         {"MAD_GNI_SMSG_MAX", NULL},     {"MAD_GNI_BTE_MIN", NULL},
+    {"MAD_LNET_EAGER_MAX", NULL}, {"MAD_LNET_PORTAL", NULL}, {"MAD_FORWARD_MTU", NULL},
+    {"MAD_FORWARD_DEPTH", NULL},
     {"MAD_SISCI_SEGMENTS", "sisci"}, {"MAD_SISCI_OPT_MAX", "sisci"}, {"MAD_VIA_FORCE", "via"},
 };
 

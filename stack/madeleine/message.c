@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The calls on messages: arguments, states, locks and failures. */
 #include "internal.h"
+#include "virtual.h"
 
 static bool is_open(p_mad_connection_t connection, bool send)
 {
@@ -41,6 +42,30 @@ static bool block_is_valid(p_mad_connection_t connection, const struct mad_block
     return true;
 }
 
+static int process_block(p_mad_connection_t connection, struct mad_block *block, bool outgoing)
+{
+    int error;
+
+    if (mad_full(connection)->direct)
+        return mad_virtual_block(connection, block, outgoing);
+    error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
+    if (error != MAD_OK)
+        return error;
+    return outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
+}
+
+static int end_message(p_mad_connection_t connection, bool outgoing)
+{
+    int error;
+
+    if (mad_full(connection)->direct)
+        return mad_virtual_end(connection, outgoing);
+    error = outgoing ? mad_check_end_packing(connection) : mad_check_end_unpacking(connection);
+    if (error != MAD_OK)
+        return error;
+    return outgoing ? mad_send_end(connection) : mad_receive_end(connection);
+}
+
 /* The model of the CPU's time has that of an unpack when the data is there. */
 static void spend_unpack(p_mad_connection_t connection, const struct mad_block *block)
 {
@@ -61,15 +86,13 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
         return;
     if (outgoing)
         mad_cost(connection->channel, PACK, 1);
-    error = outgoing ? mad_check_pack(connection, block) : mad_check_unpack(connection, block);
-    if (error == MAD_OK)
-        error = outgoing ? mad_send_block(connection, block) : mad_receive_block(connection, block);
+    error = process_block(connection, block, outgoing);
     if (!outgoing)
         spend_unpack(connection, block);
-    if (error == MAD_OK)
-        mad_check_count(connection, block);
-    else
+    if (error != MAD_OK)
         MAD_CONNECTION_FAIL(connection, error);
+    else if (!mad_full(connection)->direct)
+        mad_check_count(connection, block);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -136,11 +159,10 @@ void mad_end_packing(p_mad_connection_t connection)
     }
     empty = mad_connection_error(connection) == MAD_OK && full->blocks == 0;
     mad_cost(connection->channel, END_PACKING, 1);
-    if (mad_connection_error(connection) == MAD_OK && !empty) {
-        error = mad_check_end_packing(connection);
-        if (error == MAD_OK)
-            error = mad_send_end(connection);
-    }
+    if (mad_connection_error(connection) == MAD_OK && !empty)
+        error = end_message(connection, true);
+    else if (full->direct)
+        mad_virtual_end(connection, true);
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_send_drop(connection);
@@ -233,11 +255,10 @@ void mad_end_unpacking(p_mad_connection_t connection)
         return;
     }
     channel = connection->channel;
-    if (mad_connection_error(connection) == MAD_OK) {
-        error = mad_check_end_unpacking(connection);
-        if (error == MAD_OK)
-            error = mad_receive_end(connection);
-    }
+    if (mad_connection_error(connection) == MAD_OK)
+        error = end_message(connection, false);
+    else if (full->direct)
+        mad_virtual_end(connection, false);
     mad_cost(channel, UNPACK, full->unpacked);
     mad_cost(channel, END_UNPACKING, 1);
     full->unpacked = 0;

@@ -33,8 +33,6 @@ p_mad_madeleine_t mad_session_start(struct mad_boot *boot,
 void mad_session_end(p_mad_madeleine_t madeleine);
 /* Before a fence, in which no network makes progress: what was sent arrives without our help. */
 void mad_quiesce(p_mad_madeleine_t madeleine);
-/* A value of the environment, "MAD_TCP_EAGER": all processes must have the same ones. */
-long mad_parameter(const char *name, long otherwise);
 /* One line with all parameters that the processes must agree on. */
 void mad_parameter_text(const mad_madeleine_t *madeleine, char *text, size_t size);
 
@@ -65,6 +63,12 @@ bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan);
  */
 p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *name,
                                      mad_adapter_id_t adapter, const bool *member, int check);
+
+/* On any adapter, also one that is not the session's. NULL: reported. `member`: by rank, copied;
+ * NULL: all. `check`: -1: the level of the session. */
+p_mad_channel_t mad_channel_open(p_mad_madeleine_t madeleine, const char *name,
+                                 p_mad_adapter_t adapter, const bool *member, int check);
+bool mad_channel_name_is_valid(const char *name);
 
 /* The library's options, which are removed from the command line. */
 struct mad_command_line {

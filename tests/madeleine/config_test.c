@@ -203,7 +203,16 @@ static void mad_85_contradictions_are_refused(void **state)
         "channels : ({ name : c; net : net; ranks : 0; }, { name : c; net : net; ranks : 0; });",
         "folder/main.cfg:2:50: there are two channels of this name: c");
     assert_no_plan("vchannels : { name : v; channels : (c, d); };",
-                   "folder/main.cfg:2:13: this library has no virtual and no multiplexed channels");
+                   "folder/main.cfg:2:37: expected the name of a channel");
+    assert_no_plan("channels : { name : c; net : net; ranks : 0; }; vchannels : ({ name : v; "
+                   "channels : c; }, { name : w; channels : c; });",
+                   "folder/main.cfg:2:114: it is in a virtual channel: c");
+    assert_no_plan("channels : { name : c; net : net; ranks : 0; }; vchannels : { name : c; "
+                   "channels : c; };",
+                   "folder/main.cfg:2:61: there are two channels of this name: c");
+    assert_no_plan("vchannels : { name : v; };", "folder/main.cfg:2:13: there is no: channels");
+    assert_no_plan("xchannels : { name : v; };",
+                   "folder/main.cfg:2:13: this library has no multiplexed channels");
     assert_null(make("application : { networks : { include : none.cfg; }; };", networks));
     assert_string_equal(error, "folder/none.cfg: not there");
     assert_null(

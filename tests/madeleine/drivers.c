@@ -371,21 +371,28 @@ static void both_directions(p_mad_channel_t channel)
     mad_end_unpacking(in);
 }
 
-/* The boundaries of the transfer methods of GNI, which do not depend on anything else. */
+/* The boundaries of the transfer methods, which do not depend on anything else. */
+static const struct boundary {
+    size_t length;
+    int link;
+} gni_links[] = {{1, 0},    {1023, 0}, {1024, 0}, {1025, 1},
+                 {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}},
+  lnet_links[] = {{1, 0}, {4095, 0}, {4096, 0}, {4097, 1}, {1 << 30, 1}};
+
 static void choice_of_links(p_mad_channel_t channel)
 {
-    static const struct {
-        size_t length;
-        int link;
-    } table[] = {{1, 0},    {1023, 0}, {1024, 0}, {1025, 1},
-                 {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}};
+    bool gni = strcmp(channel->adapter->driver->name, "gni") == 0;
+    const struct boundary *table = gni ? gni_links : lnet_links;
+    size_t count =
+        gni ? sizeof(gni_links) / sizeof(gni_links[0]) : sizeof(lnet_links) / sizeof(lnet_links[0]);
     p_mad_connection_t out = channel->output_connection[1 - rank];
     const mad_driver_interface_t *interface = channel->adapter->driver->interface;
 
-    CHECK(out->nb_link == 3);
+    CHECK(out->nb_link == (gni ? 3 : 2));
     CHECK(mad_protocol_available(session, (char[]){"gni"}) == mad_GNI);
-    CHECK(strcmp(channel->adapter->name, "GNI0") == 0);
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    CHECK(mad_protocol_available(session, (char[]){"lnet"}) == mad_LNET);
+    CHECK(strcmp(channel->adapter->name, gni ? "GNI0" : "LNET0") == 0);
+    for (size_t i = 0; i < count; i++)
         for (int mode = 0; mode < MODES; mode++) {
             p_mad_link_t link =
                 interface->choice(out, table[i].length, modes[mode].send, modes[mode].receive);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What every driver must do (drivers.c): over TCP and over live GNI between processes, and over GNI and the small networks of
-the paper in simulation."""
+"""What every driver must do (drivers.c): over TCP, live GNI and LNet between processes, and over GNI, LNet and the small networks
+of the paper in simulation."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -16,8 +17,9 @@ import launcher
 
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
-SIMULATED = {"simulated": "gni", "sisci": "sisci", "ethernet": "tcp", "via": "via:/dev/via_eth0", "sbp": "sbp"}  # network → adapter
-NETWORKS = ["tcp", "gni", *SIMULATED]
+SIMULATED = {"simulated": "gni", "lnet_simulated": "lnet", "sisci": "sisci", "ethernet": "tcp", "via": "via:/dev/via_eth0",
+             "sbp": "sbp"}  # network → adapter
+NETWORKS = ["tcp", "gni", "lnet", *SIMULATED]
 # Beside Aries, as programs with a main() need it.
 MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8},
            {"name": "eth", "kind": "ethernet", "nodes": 8}, {"name": "via", "kind": "via", "nodes": 8},
@@ -49,9 +51,22 @@ def simulate(program, *arguments, size=2, variables=None, folder, **more):
     return result, result.stderr.splitlines()
 
 
+def lnet_on(nodes):
+    """A second network, and LNet on it, for a scenario whose program finds Aries NICs in its process and does not use them."""
+    return {"limits": {"parking": "all", "no_progress": "1000s"},
+            "networks": [{"name": "aries", "preset": "mini2"}, {"name": "ethernet", "topology": "single-switch", "nodes": 64}],
+            "lnet": {"nodes": [{"nodes": f"0-{nodes - 1}", "networks": "tcp(ethernet)"}]}}
+
+
+# Each process is a node of LNet with an address of its own, which other tests do not use at the same time.
+HOSTS = f"127.{os.getpid() // 250 % 200 + 20}.{os.getpid() % 250}"
+ON_NODE = ["/bin/sh", "-c", f'LNET_OPTIONS="networks=tcp({HOSTS}.$((PMI_RANK + 1))) accept_port=9955" exec "$@"', "sh"]
+
+
 def between_processes(program, *arguments, size=2, fabric=False, **variables):
     options = ["--fabric", "--fabric-report", "none"] if fabric else []
-    done = launcher.run(*options, "-n", size, program, *arguments, env=launcher.environment(**variables))
+    node = ON_NODE if "lnet" in variables.get("MAD_ADAPTERS", "") else []
+    done = launcher.run(*options, "-n", size, *node, program, *arguments, env=launcher.environment(**variables))
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -65,6 +80,8 @@ def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
     def run(network, case, size=2, adapters=None, **more):
         if network in SIMULATED:
+            if network == "lnet_simulated":
+                more = lnet_on(size) | more
             variables = {"MAD_ADAPTERS": adapters or SIMULATED[network]}
             result, lines = simulate(program_of(compiled), case, size=size, variables=variables, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
@@ -133,8 +150,8 @@ def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
 
-@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("sisci", "sisci,tcp"), ("sisci", "gni,sisci"),
-                                               ("via", "via:/dev/via_eth0,sbp"), ("via", "tcp,via:/dev/via_eth0")])
+@pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("gni", "tcp,lnet"), ("gni", "lnet,gni"), ("sisci", "sisci,tcp"),
+                                               ("sisci", "gni,sisci"), ("via", "via:/dev/via_eth0,sbp"), ("via", "tcp,via:/dev/via_eth0")])
 def test_mad_34_two_drivers(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
@@ -142,7 +159,8 @@ def test_mad_34_two_drivers(run_case, network, adapters):
 @pytest.mark.parametrize("size", [2, 3, 8])
 def test_mad_19_eight_blocks(tmp_path, network, size):
     if network in SIMULATED:
-        result, lines = simulate(BIN / "mad_test", size=size, variables={"MAD_ADAPTERS": SIMULATED[network]}, folder=tmp_path)
+        more = lnet_on(size) if network == "lnet_simulated" else {}
+        result, lines = simulate(BIN / "mad_test", size=size, variables={"MAD_ADAPTERS": SIMULATED[network]}, folder=tmp_path, **more)
         assert result.exit_code == 0, result.report()
     else:
         lines = between_processes(BIN / "mad_test", size=size, fabric=network == "gni", MAD_ADAPTERS=network)
@@ -152,12 +170,12 @@ def test_mad_19_eight_blocks(tmp_path, network, size):
 
 # ---- GNI -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("network", ["gni", "simulated"])
+@pytest.mark.parametrize("network", ["gni", "simulated", "lnet", "lnet_simulated"])
 def test_mad_53_transfer_methods(run_case, network):
     run_case(network, "choice")
 
 
-@pytest.mark.parametrize("network", ["gni", "simulated"])
+@pytest.mark.parametrize("network", ["gni", "simulated", "lnet", "lnet_simulated"])
 def test_mad_71_credits(run_case, network):
     run_case(network, "credits")
 
@@ -267,7 +285,7 @@ def test_mad_91_mad_92_table_2_by_mad_ping(tmp_path, network, latency, bandwidth
     assert float(long[0].split()[1]) == pytest.approx(bandwidth, rel=0.1)
 
 
-@pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER"])
+@pytest.mark.parametrize("variable", ["MAD_GNI_SMSG_MAX", "MAD_GNI_BTE_MIN", "MAD_TCP_EAGER", "MAD_LNET_EAGER_MAX", "MAD_LNET_PORTAL"])
 def test_mad_80_parameters_that_differ(tmp_path, variable):
     script = tmp_path / "differ"
     script.write_text(f'#!/bin/sh\n{variable}=$((PMI_RANK % 2)) exec "{BIN}/mad_test"\n')

@@ -116,10 +116,12 @@ struct rank *cluster_rank_called(const struct cluster *cluster, const char *name
     return NULL;
 }
 
-/* Where the program itself polls for completions, its stacks know which operation has none. */
+/* Where the program itself polls for completions, or a stack waits for its callbacks, its stacks
+ * know which operation has none. */
 static char *why_of(const struct cluster *cluster, const char *name, const char *why)
 {
-    bool polls = g_str_has_prefix(why, "completion queue") || strcmp(why, "runnable") == 0;
+    bool polls = g_str_has_prefix(why, "completion queue") || strcmp(why, "runnable") == 0 ||
+                 strcmp(why, "a semaphore") == 0;
     struct rank *rank = polls ? cluster_rank_called(cluster, name) : NULL;
     char *said = rank != NULL ? port_process_waits(rank) : NULL, *text;
 

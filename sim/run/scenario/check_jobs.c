@@ -130,6 +130,24 @@ static bool refuse_workload(const struct scenario_job *job, const char *path, ch
     return false;
 }
 
+/* Whether Madeleine, which the job then uses, has no adapter but those of LNet. */
+static bool uses_lnet_only(const struct scenario_job *job)
+{
+    const struct tree *list = job->env != NULL && job->env->type == TREE_MAPPING
+                                  ? scenario_tree_get(job->env, "MAD_ADAPTERS")
+                                  : NULL;
+    bool only = list != NULL && list->type == TREE_SCALAR;
+    char **names, **each;
+
+    if (!only)
+        return false;
+    names = g_strsplit(list->text, ",", -1);
+    for (each = names; *each != NULL && only; each++)
+        only = g_str_equal(*each, "lnet") || g_str_has_prefix(*each, "lnet:");
+    g_strfreev(names);
+    return only;
+}
+
 static bool find_workload(const struct scenario *scenario, struct scenario_job *job,
                           const struct scenario_options *options, const char *path, char **error)
 {
@@ -153,12 +171,12 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
             return scenario_refuse_free(error, job->at, path, "program", what);
     }
     if (scenario_network(scenario, job->network_index)->topology != TOPOLOGY_DRAGONFLY &&
-        !job->workload->any_network)
+        !job->workload->any_network && !uses_lnet_only(job))
         return scenario_refuse(
             error, job->at, path, job->program != NULL ? "program" : "workload",
             "calls uGNI, but a switched network has no Aries NICs; allowed there: "
             "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
-            "(mad_..., sisci_..., tcp_...)");
+            "(mad_... with MAD_ADAPTERS, sisci_..., tcp_...)");
     return true;
 }
 

@@ -2,28 +2,12 @@
 /* Finds and loads the module of an MPI library, which lies beside this library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "driver/module.h"
 #include "driver/mpi.h"
 #include "madeleine/error.h"
 #include "port/port.h"
-
-enum { PATH_BYTES = 4096 };
-
-static bool module_path(const char *kind, char *path)
-{
-    Dl_info own;
-    const char *end;
-
-    if (dladdr((void *)(uintptr_t)mad_mpi_register, &own) == 0)
-        return false;
-    end = strrchr(own.dli_fname, '/');
-    snprintf(path, PATH_BYTES, "%.*slibmadeleine-%s.so",
-             end != NULL ? (int)(end + 1 - own.dli_fname) : 0, own.dli_fname, kind);
-    return access(path, R_OK) == 0;
-}
 
 /* The kind of module that fits to the launcher of this process. False: there is none. */
 static bool find_module(const char *selector, char *path)
@@ -31,16 +15,17 @@ static bool find_module(const char *selector, char *path)
     if (selector != NULL)
         return (strcmp(selector, "mpich") == 0 || strcmp(selector, "openmpi") == 0 ||
                 strcmp(selector, "mpi") == 0) &&
-               module_path(selector, path);
-    if (port_getenv("OMPI_COMM_WORLD_SIZE") != NULL && module_path("openmpi", path))
+               mad_module_path(selector, path);
+    if (port_getenv("OMPI_COMM_WORLD_SIZE") != NULL && mad_module_path("openmpi", path))
         return true;
-    return module_path("mpich", path) || module_path("mpi", path) || module_path("openmpi", path);
+    return mad_module_path("mpich", path) || mad_module_path("mpi", path) ||
+           mad_module_path("openmpi", path);
 }
 
 /* RTLD_GLOBAL: MPI libraries load parts of their own, which look for symbols of the library. */
 static void *module_symbol(const char *selector, const char *symbol)
 {
-    char path[PATH_BYTES];
+    char path[MAD_PATH_BYTES];
     void *module;
 
     if (!find_module(selector, path))
@@ -77,7 +62,7 @@ void mad_mpi_register(p_mad_driver_t driver)
 {
     static const mad_driver_interface_t loading = {.abi_version = MAD_DRIVER_ABI,
                                                    .adapter_init = adapter_init};
-    char path[PATH_BYTES];
+    char path[MAD_PATH_BYTES];
 
     driver->interface = find_module(NULL, path) ? &loading : NULL;
     driver->connection_type = mad_unidirectional_connection;

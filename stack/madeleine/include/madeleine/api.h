@@ -64,6 +64,19 @@ p_mad_channel_t mad_open_channel(p_mad_madeleine_t madeleine, mad_adapter_id_t a
 /* The same under a name of at most 24 characters of [A-Za-z0-9_-] in place of "ch<id>". */
 p_mad_channel_t mad_open_named_channel(p_mad_madeleine_t madeleine, const char *name,
                                        mad_adapter_id_t adapter);
+/* The same with some of the ranks. The others take part in opening and closing it only. */
+p_mad_channel_t mad_open_channel_of(p_mad_madeleine_t madeleine, const char *name,
+                                    mad_adapter_id_t adapter, int count,
+                                    const ntbx_host_id_t *ranks);
+/*
+ * A channel over open channels of several networks. Messages between two ranks that have a channel
+ * in common go through it; others go through ranks that are in two of them (gateways), packet by
+ * packet. The channels belong to it until it is closed. Collective, with the same channels on all
+ * processes. NULL: MAD_EINVAL (also a name of more than 23 characters of a part), MAD_ECONFIG (no
+ * gateway joins the parts), and the errors of mad_open_channel.
+ */
+p_mad_channel_t mad_open_virtual_channel(p_mad_madeleine_t madeleine, const char *name, int count,
+                                         const p_mad_channel_t *channels);
 /* An open channel, or one that the configuration file describes. NULL: MAD_EINVAL, no such one. */
 p_mad_channel_t mad_get_channel(p_mad_madeleine_t madeleine, char *name);
 /* Closes a channel without open messages. Collective. Returns MAD_OK or the code reported. */

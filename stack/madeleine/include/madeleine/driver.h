@@ -111,6 +111,8 @@ int mad_channel_parameter(p_mad_channel_t channel, ntbx_host_id_t rank, char *te
 const char *mad_host_name(p_mad_madeleine_t madeleine, ntbx_host_id_t rank);
 /* A hash of the job's name: what one job sends is not taken for another's. */
 uint64_t mad_job_hash(p_mad_madeleine_t madeleine);
+/* A number of the environment or the configuration, "MAD_TCP_EAGER". */
+long mad_parameter(const char *name, long otherwise);
 /* Waits as mad_set_wait_ops says. */
 int mad_wait(mad_event_t *event, int64_t timeout_ns);
 /*
@@ -136,5 +138,7 @@ int mad_via_usable(void);
 void mad_sbp_register(p_mad_driver_t driver);
 int mad_sbp_usable(void);
 int mad_gni_usable(void); /* whether the process has credentials of uGNI */
+void mad_lnet_register(p_mad_driver_t driver); /* an interface of NULL: there is no LNet */
+int mad_lnet_usable(void); /* 0: it is no adapter by default, only in a list */
 
 #endif

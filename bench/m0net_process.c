@@ -3,6 +3,7 @@
  * in the callbacks of a machine. */
 #include "bench.h"
 #include "m0net_live.h"
+#include "pair.h"
 
 #include "lib/errno.h"
 #include "lib/memory.h"
@@ -26,7 +27,7 @@ static struct {
 static void check(int rc, const char *what)
 {
     if (rc != 0)
-        bench_m0net_fail("%s: %s", what, strerror(-rc));
+        bench_pair_fail("%s: %s", what, strerror(-rc));
 }
 
 static bool is_queued(const struct m0_net_buffer *nb)
@@ -58,7 +59,7 @@ static void send(char kind, const struct m0_net_buf_desc *desc)
     while (nb < side.out + OUTS && is_queued(nb))
         nb++;
     if (nb == side.out + OUTS)
-        bench_m0net_fail("all buffers for messages are in use");
+        bench_pair_fail("all buffers for messages are in use");
     text = nb->nb_buffer.ov_buf[0];
     text[0] = kind;
     nb->nb_length = BENCH_M0_MESSAGE;
@@ -95,7 +96,7 @@ static void fetch(struct m0_net_buf_desc desc)
     } else if (side.late < LATE_MAX) { /* the other process was faster */
         side.later[side.late++] = desc;
     } else {
-        bench_m0net_fail("too many descriptors");
+        bench_pair_fail("too many descriptors");
     }
 }
 
@@ -167,7 +168,7 @@ static void make(struct m0_net_buffer *nb, unsigned pages)
     unsigned i;
 
     if (memory == NULL)
-        bench_m0net_fail("no memory");
+        bench_pair_fail("no memory");
     nb->nb_buffer.ov_vec.v_nr = pages;
     nb->nb_buffer.ov_vec.v_count = calloc(pages, sizeof(m0_bcount_t));
     nb->nb_buffer.ov_buf = calloc(pages, sizeof(void *));
@@ -205,7 +206,7 @@ static void begin(unsigned self, int end, const char *socket)
         make(&side.out[i], 1);
     for (i = 0; i < BENCH_M0_WINDOW; i++)
         make(&side.bulk[i], PAGES);
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
 }
 
 static double pingpong(int end, unsigned turns)
@@ -218,7 +219,7 @@ static double pingpong(int end, unsigned turns)
         m0_semaphore_down(&side.done);
     }
     seconds = bench_seconds() - begin;
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
     return seconds;
 }
 
@@ -228,14 +229,14 @@ static double bulk(int end, unsigned transfers)
 
     side.transfers = transfers;
     side.offered = 0;
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
     begin = bench_seconds();
     if (side.self == 0) {
         send('g', NULL);
         m0_semaphore_down(&side.done);
     }
     begin = bench_seconds() - begin;
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
     return begin;
 }
 

@@ -26,6 +26,7 @@ struct connection {
     struct nlx_dd *dd;
     const struct nlx_kcore_host *host;
     struct nlx_dd_file *file;
+    bool closing; /* the last request has come */
     /* The shared memory: here, and where the process has it. */
     char *arena;
     uint64_t address, bytes;
@@ -346,6 +347,9 @@ static bool serve_one(struct connection *connection)
     while (bytes < 0 && errno == EINTR);
     if (bytes <= 0 || !parse(connection, (size_t)bytes, &cmd))
         return false;
+    connection->closing = cmd == M0_LNET_LIVE_CLOSE;
+    if (connection->closing)
+        return false;
     connection->out_bytes = connection->out_room = 0;
     rc = verb(connection, cmd);
     m0_connection_ring(); /* of operations that were refused without LNet */
@@ -353,14 +357,15 @@ static bool serve_one(struct connection *connection)
                  connection->out_bytes);
 }
 
-void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket)
+bool m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket)
 {
     struct connection *connection;
+    bool closing;
 
     M0_ALLOC_PTR(connection);
     if (connection == NULL) {
-        m0_connection_refuse(socket, -ENOMEM);
-        return;
+        m0_connection_answer(socket, -ENOMEM);
+        return false;
     }
     connection->socket = socket;
     connection->dd = dd;
@@ -372,10 +377,12 @@ void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, i
         nlx_dd_close(connection->file);
     if (connection->arena != NULL)
         munmap(connection->arena, connection->bytes);
+    closing = connection->closing;
     m0_free(connection);
+    return closing;
 }
 
-void m0_connection_refuse(int socket, int rc)
+void m0_connection_answer(int socket, int rc)
 {
     (void)reply(socket, 0, rc, NULL, NULL, 0);
 }

@@ -422,11 +422,13 @@ static int unix_open(const char *name, void **handle)
     return 0;
 }
 
+/* Addresses and bounds of the domain are free when it returns, unless there is no daemon. */
 static void unix_close(void *handle)
 {
     struct connection *connection = handle;
     uint64_t one = 1;
 
+    (void)verb(connection, M0_LNET_LIVE_CLOSE, NULL);
     if (write(connection->stop, &one, sizeof(one)) == (ssize_t)sizeof(one))
         port_thread_join(connection->watcher);
     connection_free(connection);

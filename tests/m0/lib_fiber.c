@@ -90,10 +90,34 @@ static void a_violated_precondition_ends_the_rank(void **state)
 #define BREAKS
 #endif
 
+#ifdef M0_UNBALANCED
+/* The ledger has this violation, and the run does not hold. */
+static void unbalanced(int (*what)(void), const char *violation)
+{
+    json_t *result = run(what), *ledger = json_object_get(result, "ledger");
+    char *text = json_dumps(ledger, 0);
+
+    assert_int_not_equal(json_integer_value(json_object_get(result, "exit")), EXIT_HOLDS);
+    assert_true(json_is_false(json_object_get(ledger, "balanced")));
+    if (strstr(text, violation) == NULL)
+        fail_msg("%s is not in %s", violation, text);
+    free(text);
+    json_decref(result);
+}
+#define UNBALANCED(name, violation)       \
+    static void test_##name(void **state) \
+    {                                     \
+        unbalanced(name, violation);      \
+    }
+M0_UNBALANCED(UNBALANCED)
+#else
+#define M0_UNBALANCED(X)
+#endif
+
 int main(void)
 {
-#define LISTED(name) cmocka_unit_test(test_##name),
-    const struct CMUnitTest tests[] = {M0_RUN_CASES(LISTED) BREAKS};
+#define LISTED(name, ...) cmocka_unit_test(test_##name),
+    const struct CMUnitTest tests[] = {M0_RUN_CASES(LISTED) M0_UNBALANCED(LISTED) BREAKS};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,32 @@ enum port_cost {
 };
 void port_spend(enum port_cost cost, uint64_t amount);
 
+/* ---- books -------------------------------------------------------------------------------------
+ */
+
+/*
+ * What begins and has to end, for a simulation's ledger. No effect elsewhere. What a process leaves
+ * open when it is killed is abandoned; what the kernel has for it (from PORT_BOOK_KERNEL on) is
+ * not.
+ */
+enum port_book {
+    PORT_BOOK_M0_BUFFER, /* network buffers that were added, until their final event */
+    PORT_BOOK_M0_MESSAGE, /* messages in buffers, until their events were delivered */
+    PORT_BOOK_M0_DESCRIPTOR, /* of passive buffers, as long as these are queued */
+    PORT_BOOK_M0_POOL, /* buffers that are outside of their pools */
+    PORT_BOOK_M0_SLOT, /* event slots that are reserved */
+    PORT_BOOK_KERNEL,
+    PORT_BOOK_M0_PIN = PORT_BOOK_KERNEL, /* pages of processes that the driver pins */
+    PORT_BOOK_M0_MACHINE, /* of processes in the driver, with their addresses and LNet's objects */
+    PORT_BOOKS
+};
+/* So many begin, or (negative) end, for the calling process. */
+void port_book(enum port_book book, int64_t change);
+/* The calling process says that nothing of a book is open any more. */
+void port_book_close(enum port_book book);
+/* What should be so in the book and is not. The text is static. */
+void port_book_violation(enum port_book book, const char *text);
+
 /* ---- API calls ---------------------------------------------------------------------------------
  */
 

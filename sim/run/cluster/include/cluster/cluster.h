@@ -190,13 +190,14 @@ struct cluster_device {
     uint32_t endpoint; /* of the network */
 };
 
-enum { CLUSTER_KERNEL_SLOTS = 1 };
+enum { CLUSTER_KERNEL_SLOTS = 1, CLUSTER_KERNEL_BOOKS = 2, CLUSTER_BOOKS = 7 };
 
 struct cluster_node {
     struct cluster_device *devices; /* in the order of their networks; at most one for each */
     uint32_t device_count;
     bool down; /* it has crashed, and its kernel with it */
     void *kernel[CLUSTER_KERNEL_SLOTS]; /* port_host_slot() */
+    int32_t booked[CLUSTER_KERNEL_BOOKS]; /* port_book(): what the kernel has */
 };
 
 struct cluster {
@@ -226,6 +227,7 @@ struct cluster {
     struct cluster_options options;
     GPtrArray *memory; /* of rank_alloc */
     struct sim_ledger_book raw_book;
+    struct sim_ledger_book books[CLUSTER_BOOKS]; /* port_book(); without a name: not used yet */
     struct sim_fault_point oob_message_point, oob_server_point;
     struct cluster_lnet *lnet; /* NULL: no node has LNet */
     struct oob *oob; /* servers of PMI; NULL until a rank uses it */

@@ -118,6 +118,7 @@ int nlx_drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page)
     if (rc != 0)
         return rc;
     file->df_pinned++;
+    port_book(PORT_BOOK_M0_PIN, 1);
     count(&file->df_dd->dd_stats.ds_pins);
     return 0;
 }
@@ -126,6 +127,7 @@ void nlx_drv_unpin(struct nlx_dd_file *file, struct page *page)
 {
     M0_ASSERT(file->df_pinned > 0);
     file->df_pinned--;
+    port_book(PORT_BOOK_M0_PIN, -1);
     count(&file->df_dd->dd_stats.ds_unpins);
     file->df_proc.dp_unpin(page);
 }

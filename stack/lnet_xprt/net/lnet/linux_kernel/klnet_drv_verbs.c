@@ -228,6 +228,7 @@ int nlx_drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *addr
         goto unreference;
     list_add_tail(&tm->dt_ktm.ktm_drv_linkage, &kd->kd_drv_tms);
     file->df_tms++;
+    port_book(PORT_BOOK_M0_MACHINE, 1);
     __atomic_add_fetch(&file->df_dd->dd_stats.ds_tms, 1, __ATOMIC_RELAXED);
     shared = nlx_kcore_map(kd, &tm->dt_ktm.ktm_ctm_loc);
     shared->ctm_addr = copy.ctm_addr;
@@ -276,6 +277,7 @@ void nlx_drv_tm_free(struct nlx_dd_file *file, struct drv_tm *tm)
     nlx_drv_unpin(file, tm->dt_page);
     nlx_drv_reference_free(file, tm->dt_reference);
     file->df_tms--;
+    port_book(PORT_BOOK_M0_MACHINE, -1);
     __atomic_sub_fetch(&file->df_dd->dd_stats.ds_tms, 1, __ATOMIC_RELAXED);
     m0_free(tm);
 }

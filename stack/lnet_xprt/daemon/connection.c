@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/memory.h"
+#include "live/poll.h"
 #include "live/wire.h"
 
 enum { RINGS = 32, ATTACH_S = 5, SEALS = F_SEAL_SHRINK | F_SEAL_SEAL };
@@ -27,6 +28,7 @@ struct connection {
     const struct nlx_kcore_host *host;
     struct nlx_dd_file *file;
     bool closing; /* the last request has come */
+    struct m0_live_poll poll;
     /* The shared memory: here, and where the process has it. */
     char *arena;
     uint64_t address, bytes;
@@ -336,15 +338,31 @@ static bool begin(struct connection *connection)
            connection->file != NULL;
 }
 
+static ssize_t receive(struct connection *connection, int flags)
+{
+    ssize_t bytes;
+
+    do
+        bytes = recv(connection->socket, connection->request, sizeof(connection->request), flags);
+    while (bytes < 0 && errno == EINTR);
+    return bytes < 0 ? -errno : bytes;
+}
+
 static bool serve_one(struct connection *connection)
 {
     ssize_t bytes;
     unsigned cmd;
     long rc;
 
-    do
-        bytes = recv(connection->socket, connection->request, sizeof(connection->request), 0);
-    while (bytes < 0 && errno == EINTR);
+    bytes = receive(connection, MSG_DONTWAIT);
+    m0_live_poll_begin(&connection->poll);
+    while (bytes == -EAGAIN && m0_live_poll_again(&connection->poll))
+        bytes = receive(connection, MSG_DONTWAIT);
+    if (bytes == -EAGAIN) {
+        m0_live_poll_sleep(&connection->poll);
+        bytes = receive(connection, 0);
+        m0_live_poll_woken(&connection->poll);
+    }
     if (bytes <= 0 || !parse(connection, (size_t)bytes, &cmd))
         return false;
     connection->closing = cmd == M0_LNET_LIVE_CLOSE;

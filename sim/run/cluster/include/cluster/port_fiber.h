@@ -65,7 +65,8 @@ char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */
 void port_findings_register(void);
 
-/* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed. */
+/* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed.
+ */
 void port_books_end(struct cluster *cluster);
 /* Sets the CPU time of what stacks do (port_spend) from the scenario's parameters. */
 void port_costs_set(const struct aries_params *params);

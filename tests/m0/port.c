@@ -272,8 +272,9 @@ void **port_host_slot(enum port_host_slot slot)
     return NULL; /* the rig has the hosts */
 }
 
-void port_at_release(void (*release)(uint64_t process))
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process))
 {
+    (void)freeze;
     (void)release;
 }
 

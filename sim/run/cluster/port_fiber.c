@@ -390,9 +390,16 @@ void **port_host_slot(enum port_host_slot slot)
     return &rank->job->cluster->nodes[rank->node].kernel[slot];
 }
 
-void port_at_release(void (*release)(uint64_t process))
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process))
 {
+    port_self()->at_freeze = freeze;
     port_self()->at_release = release;
+}
+
+void port_process_freeze(struct rank *rank)
+{
+    rank->port->at_freeze(port_process());
+    sim_settle();
 }
 
 bool port_process_releases(const struct rank *rank)

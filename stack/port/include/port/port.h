@@ -85,9 +85,11 @@ void **port_host_slot(enum port_host_slot slot);
 /*
  * What the host's kernel does when the calling process has gone, however it ended: `release` is
  * called with the process's number (port_process()), on a thread that runs none of its code, and
- * may wait. Not after the host itself has gone. NULL: nothing.
+ * may wait. Not after the host itself has gone. `freeze` is called before, while threads of the
+ * process still run, and returns with the kernel's locks of the process: no thread of it is in the
+ * middle of a system call then. They are stopped at that moment. NULL: nothing.
  */
-void port_at_release(void (*release)(uint64_t process));
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process));
 
 /* ---- threads --------------------------------------------------------------------------------- */
 

@@ -72,6 +72,7 @@ struct rank {
     int exit_code;
     enum rank_state state;
     bool gathering; /* inside a barrier or exchange */
+    struct sim_fiber *freezer; /* of a process that ends: has the kernel's locks; NULL: none */
     bool released; /* the kernel released what it had left: its memory stays */
     const char *killed; /* why, interned */
     sim_time_t killed_at, left_at;

@@ -20,7 +20,8 @@ struct port_process {
     bool random_ready;
     void (*at_end)(void); /* port_at_end(); NULL: none */
     void (*at_wait)(char *text, size_t size); /* port_at_wait(); NULL: none */
-    void (*at_release)(uint64_t process); /* port_at_release(); NULL: none */
+    void (*at_freeze)(uint64_t process); /* port_at_release(); NULL: none */
+    void (*at_release)(uint64_t process);
 };
 
 struct port_process *port_process_get(struct rank *rank); /* makes it */
@@ -60,6 +61,8 @@ void port_process_ended(struct rank *rank);
  */
 void port_process_release(struct rank *rank);
 bool port_process_releases(const struct rank *rank);
+/* Before its threads are stopped: no one is in a system call when it returns. */
+void port_process_freeze(struct rank *rank);
 /* What the stacks say that a waiting rank waits for; g_free(). NULL: nothing. Outside of fibers. */
 char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */

@@ -287,6 +287,17 @@ void nlx_dd_close(struct nlx_dd_file *file)
     m0_free(file);
 }
 
+void nlx_dd_freeze(struct nlx_dd *dd, uint64_t dp_id)
+{
+    struct nlx_dd_file *file;
+
+    m0_mutex_lock(&dd->dd_mutex);
+    list_for_each_entry (file, &dd->dd_files, df_linkage)
+        if (file->df_proc.dp_id == dp_id && !file->df_closing)
+            m0_mutex_lock(&file->df_mutex);
+    m0_mutex_unlock(&dd->dd_mutex);
+}
+
 void nlx_dd_kill(struct nlx_dd *dd, uint64_t dp_id)
 {
     for (;;) {

@@ -14,9 +14,6 @@ struct bench;
 /* False: it failed, and said why. */
 bool bench_m0net_live(struct bench *bench);
 
-/* Of the two processes. */
-void bench_m0net_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-void bench_m0net_meet(int end);
 /* The body of a process of m0_net: process 0 writes how long a message takes one way, and what it
  * reads of the other one per second. */
 void bench_m0net_process(unsigned self, int end, const char *socket, unsigned turns,

@@ -3,6 +3,7 @@
  * in the callbacks of a machine. */
 #include "bench.h"
 #include "m0net_live.h"
+#include "pair.h"
 
 #include "lib/errno.h"
 #include "lib/memory.h"
@@ -19,14 +20,14 @@ static struct {
     struct m0_net_end_point *peer;
     struct m0_net_buffer in[INS], out[OUTS], bulk[BENCH_M0_WINDOW];
     struct m0_semaphore state, done;
-    unsigned self, turns, transfers, offered, late;
+    unsigned self, turns, transfers, offered, given, late;
     struct m0_net_buf_desc later[LATE_MAX]; /* for which no buffer is free */
 } side;
 
 static void check(int rc, const char *what)
 {
     if (rc != 0)
-        bench_m0net_fail("%s: %s", what, strerror(-rc));
+        bench_pair_fail("%s: %s", what, strerror(-rc));
 }
 
 static bool is_queued(const struct m0_net_buffer *nb)
@@ -58,7 +59,7 @@ static void send(char kind, const struct m0_net_buf_desc *desc)
     while (nb < side.out + OUTS && is_queued(nb))
         nb++;
     if (nb == side.out + OUTS)
-        bench_m0net_fail("all buffers for messages are in use");
+        bench_pair_fail("all buffers for messages are in use");
     text = nb->nb_buffer.ov_buf[0];
     text[0] = kind;
     nb->nb_length = BENCH_M0_MESSAGE;
@@ -95,7 +96,7 @@ static void fetch(struct m0_net_buf_desc desc)
     } else if (side.late < LATE_MAX) { /* the other process was faster */
         side.later[side.late++] = desc;
     } else {
-        bench_m0net_fail("too many descriptors");
+        bench_pair_fail("too many descriptors");
     }
 }
 
@@ -139,8 +140,11 @@ static void on_event(const struct m0_net_buffer_event *event)
         on_message(event);
     if (nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND || nb->nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV)
         m0_net_desc_free(&nb->nb_desc);
-    if (nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND)
+    if (nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND) {
         offer(nb);
+        if (++side.given == side.transfers)
+            m0_semaphore_up(&side.done);
+    }
     if (nb->nb_qtype != M0_NET_QT_ACTIVE_BULK_RECV)
         return;
     if (side.late > 0)
@@ -167,7 +171,7 @@ static void make(struct m0_net_buffer *nb, unsigned pages)
     unsigned i;
 
     if (memory == NULL)
-        bench_m0net_fail("no memory");
+        bench_pair_fail("no memory");
     nb->nb_buffer.ov_vec.v_nr = pages;
     nb->nb_buffer.ov_vec.v_count = calloc(pages, sizeof(m0_bcount_t));
     nb->nb_buffer.ov_buf = calloc(pages, sizeof(void *));
@@ -205,7 +209,7 @@ static void begin(unsigned self, int end, const char *socket)
         make(&side.out[i], 1);
     for (i = 0; i < BENCH_M0_WINDOW; i++)
         make(&side.bulk[i], PAGES);
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
 }
 
 static double pingpong(int end, unsigned turns)
@@ -218,7 +222,7 @@ static double pingpong(int end, unsigned turns)
         m0_semaphore_down(&side.done);
     }
     seconds = bench_seconds() - begin;
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
     return seconds;
 }
 
@@ -227,15 +231,14 @@ static double bulk(int end, unsigned transfers)
     double begin;
 
     side.transfers = transfers;
-    side.offered = 0;
-    bench_m0net_meet(end);
+    side.offered = side.given = 0;
+    bench_pair_meet(end);
     begin = bench_seconds();
-    if (side.self == 0) {
+    if (side.self == 0)
         send('g', NULL);
-        m0_semaphore_down(&side.done);
-    }
+    m0_semaphore_down(&side.done); /* the other process's last event may come later */
     begin = bench_seconds() - begin;
-    bench_m0net_meet(end);
+    bench_pair_meet(end);
     return begin;
 }
 

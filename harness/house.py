@@ -38,7 +38,6 @@ ARROWS = {
     "sim/aries/sim": ["sim/aries/nic", *NIC],
     "sim/aries/live": ["sim/aries/nic", "sim/aries/api", "sim/shm", *NIC],
     "sim/lnet": NIC,  # drivers on the networks and on the NIC
-    "sim/lnet/tools": ["sim/lnet", "stack/lnet_xprt", *NIC],  # jacquard lnetd also has the driver of m0_net
     "sim/legacy": NET,
     "sim/cray": [],
     "sim/top": ["sim/aries", "sim/shm"],
@@ -57,8 +56,12 @@ ARROWS = {
     "stack/pmi2": ["stack/port"],
     "stack/madeleine": ["sim/aries", "sim/legacy", "sim/lnet", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
-    "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/madeleine", "stack/pmi2", "stack/gni_prov", "sim/cray"],
+    "stack/lnet_xprt": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre; lnetd/ its tools
+    "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/lnet_xprt", "stack/madeleine", "stack/pmi2", "stack/gni_prov",
+                  "sim/cray"],
 }
+# Headers there are named from that folder; a bare <string.h> is not the one of its lib/.
+ROOTED = "stack/lnet_xprt/"
 # Headers of the emulated systems, which code for real hardware includes, too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h", "mad_sock.h"}
 
@@ -98,6 +101,7 @@ PREFIXES = {
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
     "stack/madeleine": ("mad_", "tbx_"),
     "stack/lst": ("lst_",),
+    "stack/lnet_xprt": ("m0_", "M0_", "nlx_", "default_xo_rpc_"),
     "workloads": ("wl_", "rank_"),
     "bench": ("bench_",),
 }
@@ -152,7 +156,8 @@ class Headers:
                 self.by_base[name.rsplit("/", 1)[-1]].append(name)
 
     def find(self, includer, header):
-        found = [name for name in self.by_base[header.rsplit("/", 1)[-1]] if name == header or name.endswith("/" + header)]
+        found = [name for name in self.by_base[header.rsplit("/", 1)[-1]] if (name == header or name.endswith("/" + header))
+                 and (not name.startswith(ROOTED) or name.removeprefix(ROOTED).removeprefix("include/") == header)]
         ahead = includer.split("/")
 
         def nearness(name):

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <lnet/api.h>
 
-#define PORTAL 40
 #define BITS_PUT 1 /* receive rings */
 #define BITS_GET 2 /* what others read */
 #define RINGS 4u
@@ -24,6 +23,7 @@ static const struct workload_arg args[] = {
     {"ack", ARG_BOOL, "true", NULL, NULL, NULL, "ask for acknowledgements of PUTs"},
     {"servers", ARG_COUNT, "0", "0", "131071", NULL,
      "the last so many ranks only answer; the others send to them; 0: all to all"},
+    {"portal", ARG_COUNT, "40", "1", "63", NULL, "of all buffers"},
     {"linger", ARG_TIME, "1ms", "0", "1000s", NULL, "from the last answer to the end of LNet"},
     {NULL},
 };
@@ -49,7 +49,7 @@ struct ring {
 
 struct test {
     struct rank *rank;
-    uint32_t id, size, bytes, window;
+    uint32_t id, size, bytes, window, portal;
     uint32_t first_server; /* those that are sent to are from here on */
     uint32_t gets; /* percent of the requests */
     uint64_t messages, sent, in_flight, received, lost;
@@ -191,7 +191,7 @@ static int post_ring(struct test *test, struct ring *ring, struct lnet_handle_eq
         .eq_handle = eq,
     };
     struct lnet_handle_me me;
-    int rc = LNetMEAttach(PORTAL, any, BITS_PUT, 0, LNET_UNLINK, LNET_INS_AFTER, &me);
+    int rc = LNetMEAttach(test->portal, any, BITS_PUT, 0, LNET_UNLINK, LNET_INS_AFTER, &me);
 
     if (rc != 0)
         return rank_fail(test->rank, "LNetMEAttach: %d", rc);
@@ -223,7 +223,7 @@ static int post_readable(struct test *test, struct lnet_handle_me *me)
         .options = LNET_MD_OP_GET | LNET_MD_MANAGE_REMOTE,
     };
     struct lnet_handle_md handle;
-    int rc = LNetMEAttach(PORTAL, any, BITS_GET, 0, LNET_UNLINK, LNET_INS_AFTER, me);
+    int rc = LNetMEAttach(test->portal, any, BITS_GET, 0, LNET_UNLINK, LNET_INS_AFTER, me);
 
     LNetInvalidateEQHandle(&md.eq_handle);
     if (rc == 0)
@@ -263,9 +263,10 @@ static int request(struct test *test, struct slot *slot)
     if (rc != 0)
         return rank_fail(test->rank, "LNetMDBind: %d", rc);
     test->in_flight++;
-    rc = slot->is_get ? LNetGet(LNET_NID_ANY, handle, target, PORTAL, BITS_GET, 0, false)
-                      : LNetPut(LNET_NID_ANY, handle, test->ack ? LNET_ACK_REQ : LNET_NOACK_REQ,
-                                target, PORTAL, BITS_PUT, 0, key_of_put(test->id, slot->number));
+    rc = slot->is_get
+             ? LNetGet(LNET_NID_ANY, handle, target, test->portal, BITS_GET, 0, false)
+             : LNetPut(LNET_NID_ANY, handle, test->ack ? LNET_ACK_REQ : LNET_NOACK_REQ, target,
+                       test->portal, BITS_PUT, 0, key_of_put(test->id, slot->number));
     if (rc != 0 && LNetMDUnlink(handle) != 0) /* its UNLINK event ends the request */
         return rank_fail(test->rank, "LNetMDUnlink after error %d", rc);
     return 0;
@@ -409,7 +410,7 @@ static int traffic(struct test *test)
     if (rc == 0)
         rc = LNetEQAlloc(0, on_slot, &test->eq);
     if (rc == 0)
-        rc = LNetSetLazyPortal(PORTAL);
+        rc = LNetSetLazyPortal((int)test->portal);
     if (rc != 0)
         return rank_fail(test->rank, "starting: %d", rc);
     if (post_readable(test, &readable) != 0 || post_rings(test, test->ring_eq) != 0 ||
@@ -449,6 +450,7 @@ static int lnet_put_main(struct rank *rank)
     test->size = rank_size(rank);
     test->bytes = (uint32_t)rank_arg_count(rank, "bytes");
     test->window = (uint32_t)rank_arg_count(rank, "window");
+    test->portal = (uint32_t)rank_arg_count(rank, "portal");
     test->messages = rank_arg_count(rank, "messages");
     test->gets = (uint32_t)rank_arg_count(rank, "gets");
     test->ack = rank_arg_bool(rank, "ack");

@@ -11,21 +11,34 @@
 #include <m0/ping.h>
 #include "run/workload.h"
 
-enum { PORTAL = 39, ADDRESS = 80 };
+enum { ADDRESS = 80 };
 
 static const struct workload_arg args[] = {
     {"loops", ARG_COUNT, "1", "1", "1000000", NULL, "of each client"},
     {"bytes", ARG_BYTES, "32KiB", "1", "1MiB", NULL, "of a bulk transfer"},
     {"buffers", ARG_COUNT, "20", "2", "1000", NULL, "of the server for messages"},
     {"tmid", ARG_COUNT, "12", "0", "2047", NULL, "of the server's address"},
+    {"portal", ARG_COUNT, "39", "1", "63", NULL, "of all addresses"},
     {"flavour", ARG_CHOICE, "kernel", NULL, NULL, "kernel|user|batched",
      "where the transport is: in the kernel, or in the process, which submits operations one by "
      "one "
      "or in batches"},
     {"leave", ARG_BOOL, "false", NULL, NULL, NULL,
      "end with open machines, as a killed process does: the kernel releases what is left"},
+    {"dies", ARG_TIME, "0", "0", "1000s", NULL,
+     "the server ends so long after its begin, with transfers under way; 0: it does not"},
+    {"serve", ARG_TIME, "0", "0", "1000s", NULL, "the server serves at least so long"},
+    {"retries", ARG_COUNT, "0", "0", "1000000", NULL,
+     "of a client, for loops that the server did not answer"},
+    {"timeout", ARG_TIME, "5s", "1ms", "1000s", NULL, "of a message, and of a bulk transfer"},
     {NULL},
 };
+
+static bool never(const void *unused)
+{
+    (void)unused;
+    return false;
+}
 
 /* Events of the queues of messages sent and received, and of the four bulk queues. */
 static void record(struct rank *rank, struct m0_ping *ping)
@@ -44,6 +57,7 @@ static void record(struct rank *rank, struct m0_ping *ping)
     rank_count(rank, "failures", failures);
     if (rank_id(rank) == 0)
         rank_count(rank, "driver_calls", m0_net_lnet_driver_calls());
+    rank_count(rank, "retried", m0_ping_retried(ping));
     rank_count(rank, "errors", m0_ping_errors(ping));
 }
 
@@ -64,6 +78,14 @@ static int ping_main(struct rank *rank, const struct m0_net_xprt *xprt, const ch
         strncpy(self, m0_ping_address(ping), ADDRESS - 1);
     rank_allgather(rank, self, all, ADDRESS);
     began = rank_now();
+    if (ping != NULL && server) {
+        if (rank_arg_ps(rank, "dies") > 0) {
+            rank_wait(rank, never, NULL, rank_arg_ps(rank, "dies"));
+            free(all);
+            return 0;
+        }
+        rank_wait(rank, never, NULL, rank_arg_ps(rank, "serve"));
+    }
     if (ping != NULL && !server && all[0] != '\0') {
         error = m0_ping_run(ping, all);
         if (error != 0)
@@ -99,17 +121,19 @@ static int run(struct rank *rank)
     options.loops = (uint32_t)rank_arg_count(rank, "loops");
     options.bulk_size = (uint32_t)rank_arg_count(rank, "bytes");
     options.buffers = (uint32_t)rank_arg_count(rank, "buffers");
+    options.retries = (uint32_t)rank_arg_count(rank, "retries");
+    options.message_timeout = options.bulk_timeout = rank_arg_ps(rank, "timeout") / 1000;
     options.segments = (options.bulk_size + options.segment_size - 1) / options.segment_size;
     if (strcmp(flavour, "batched") == 0)
         options.prepare = m0_net_lnet_submit_in_batches;
-    rc = m0_net_lnet_address(xprt, mine, sizeof(mine), PORTAL,
+    rc = m0_net_lnet_address(xprt, mine, sizeof(mine), (unsigned)rank_arg_count(rank, "portal"),
                              rank_id(rank) == 0 ? (int)rank_arg_count(rank, "tmid") : -1);
     if (rc != 0)
         rc = rank_fail(rank, "LNet has no network on node %u: %s", (unsigned)rank_node(rank),
                        strerror(-rc));
     else
         rc = ping_main(rank, xprt, mine, &options);
-    if (!rank_arg_bool(rank, "leave"))
+    if (!rank_arg_bool(rank, "leave") && (rank_id(rank) != 0 || rank_arg_ps(rank, "dies") == 0))
         m0_net_lnet_end();
     return rc;
 }
@@ -117,9 +141,9 @@ static int run(struct rank *rank)
 static const struct workload workload = {
     .name = "m0_ping",
     .meaning = "m0_net over LNet: ping of all queues between a server, rank 0, and clients",
-    .metrics =
-        "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
-        "active_received, active_sent, failures, errors, driver_calls: of rank 0's node (count)",
+    .metrics = "time (ps), messages_received, messages_sent, passive_received, passive_sent, "
+               "active_received, active_sent, failures, errors, retried, driver_calls: of rank 0's "
+               "node (count)",
     .args = args,
     .ranks_min = 2,
     .main = run,

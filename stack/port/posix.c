@@ -145,8 +145,9 @@ void **port_host_slot(enum port_host_slot slot)
 }
 
 /* A kernel that is part of the process goes with it. */
-void port_at_release(void (*release)(uint64_t process))
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process))
 {
+    (void)freeze;
     (void)release;
 }
 

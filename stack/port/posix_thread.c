@@ -316,3 +316,20 @@ void port_step_spend(const char *driver, enum port_step step, uint64_t amount)
     (void)step;
     (void)amount;
 }
+
+void port_book(enum port_book book, int64_t change)
+{
+    (void)book;
+    (void)change;
+}
+
+void port_book_close(enum port_book book)
+{
+    (void)book;
+}
+
+void port_book_violation(enum port_book book, const char *text)
+{
+    (void)book;
+    (void)text;
+}

@@ -17,6 +17,11 @@ from jacquard.installed import command
 
 PMI = ("PMI_Init PMI_Initialized PMI_Finalize PMI_Get_size PMI_Get_rank PMI_Barrier PMI_Abort PMI_Allgather PMI_Get_nid "
        "PMI_Get_clique_size PMI_Get_clique_ranks PMI_Bcast").split()
+# What m0_net's core in the kernel needs of LNet and of the kernel's string functions; and the headers with these names.
+LNET = ("LNetEQAlloc LNetEQFree LNetGet LNetGetId LNetMDAttach LNetMDBind LNetMDUnlink LNetMEAttach LNetMEUnlink LNetNIFini LNetNIInit "
+        "LNetPut libcfs_nid2str_r libcfs_str2nid").split()
+KERNEL = "memchr memcmp memcpy memset snprintf strchr strcmp strlen".split()
+LNET_HEADERS = "libcfs/libcfs.h lnet/api.h lnet/lib-types.h lnet/nidstr.h lustre/lustre_ver.h".split()
 DATA = {"gni_err_str": "const char *gni_err_str[64];", "gni_statistic_str": "const char *gni_statistic_str[64];"}
 
 
@@ -83,6 +88,10 @@ class Prefix:
             (self.lib / "pkgconfig/cray-kdreg.pc").write_text(
                 f"prefix={root}\nName: cray-kdreg\nDescription: a header\nVersion: 1\nCflags: -I${{prefix}}/include/kdreg\n")
         (self.lib / "pkgconfig/libfabric.pc").symlink_to(libfabric())
+        self.lustre = root / "lustre"
+        for header in LNET_HEADERS:
+            (self.lustre / header).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(jacquard.ROOT / "sim/lnet/include" / header, self.lustre / header)
         self.environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.lib / "pkgconfig"))
         self.environment.pop("PKG_CONFIG_PATH", None)
 
@@ -114,7 +123,7 @@ def prefix(request, tmp_path_factory):
 def built(prefix, tmp_path_factory):
     folder = tmp_path_factory.mktemp("real")
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    done = configure(folder, prefix.environment, *launcher)
+    done = configure(folder, prefix.environment, f"-DLNET_INCLUDE_DIR={prefix.lustre}", *launcher)
     assert done.returncode == 0, done.stdout
     for probe in ["UGNI_HAS_CHAINS", "UGNI_HAS_COMPLETION_CHANNELS"]:
         assert f"{probe} - {'Success' if prefix.release == '0x5d' else 'Failed'}" in done.stdout
@@ -125,8 +134,8 @@ def built(prefix, tmp_path_factory):
 
 
 def programs(built):
-    """Workloads; Madeleine has programs of its own."""
-    return sorted(path for path in (built / "bin").iterdir() if os.access(path, os.X_OK) and not path.name.startswith("mad_"))
+    """Workloads; Madeleine and m0_net have programs of their own."""
+    return sorted(path for path in (built / "bin").iterdir() if os.access(path, os.X_OK) and not path.name.startswith(("mad_", "m0_")))
 
 
 def test_every_workload_is_a_program(built):

@@ -13,12 +13,15 @@ jmp_buf *port_test_catcher;
 char port_test_panic[512];
 static struct port_thread main_thread;
 static void *slots[16];
+static int64_t booked[PORT_TEST_NODES][PORT_BOOKS];
 
 void port_test_begin(void)
 {
     main_thread = (struct port_thread){.fiber = sim_fiber_self(), .processors = 0xff};
     sim_fiber_set_note(sim_fiber_self(), &main_thread);
     memset(slots, 0, sizeof(slots));
+    memset(booked, 0, sizeof(booked));
+    port_test_violations = 0;
 }
 
 void port_test_set_node(int node)
@@ -226,14 +229,52 @@ void port_spend(enum port_cost cost, uint64_t amount)
     (void)cost, (void)amount;
 }
 
+/* ---- books ----------------------------------------------------------------------------------- */
+
+unsigned port_test_violations;
+char port_test_violation[128];
+
+int64_t port_test_booked(enum port_book book)
+{
+    int64_t sum = 0;
+    unsigned i;
+
+    for (i = 0; i < PORT_TEST_NODES; i++)
+        sum += booked[i][book];
+    return sum;
+}
+
+void port_book(enum port_book book, int64_t change)
+{
+    int node = port_test_node();
+
+    assert(node >= 0 && node < PORT_TEST_NODES);
+    booked[node][book] += change;
+    if (booked[node][book] < 0)
+        port_book_violation(book, "more have ended than have begun");
+}
+
+void port_book_close(enum port_book book)
+{
+    if (booked[port_test_node()][book] != 0)
+        port_book_violation(book, "some are open at the end");
+}
+
+void port_book_violation(enum port_book book, const char *text)
+{
+    port_test_violations++;
+    snprintf(port_test_violation, sizeof(port_test_violation), "book %u: %s", (unsigned)book, text);
+}
+
 void **port_host_slot(enum port_host_slot slot)
 {
     (void)slot;
     return NULL; /* the rig has the hosts */
 }
 
-void port_at_release(void (*release)(uint64_t process))
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process))
 {
+    (void)freeze;
     (void)release;
 }
 

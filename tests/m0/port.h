@@ -20,6 +20,12 @@ struct port_thread {
     uint64_t processors; /* that it may use */
 };
 
+enum { PORT_TEST_NODES = 8 };
+/* The books of all nodes: what is open in one, and violations since the test began. */
+int64_t port_test_booked(enum port_book book);
+extern unsigned port_test_violations;
+extern char port_test_violation[128];
+
 void port_test_begin(void); /* at the begin of a world's body */
 void port_test_set_node(int node); /* of the running thread */
 int port_test_node(void);

@@ -35,6 +35,18 @@ static void free_all(void)
     m0_net_fini();
 }
 
+/* Each test keeps the ledger's books of m0_net. */
+static void check_books(void)
+{
+    unsigned book;
+
+    for (book = 0; book < PORT_BOOKS; book++)
+        if (port_test_booked(book) != 0)
+            fail_msg("book %u: %d are open", book, (int)port_test_booked(book));
+    if (port_test_violations != 0)
+        fail_msg("%s", port_test_violation);
+}
+
 static void body(void)
 {
     port_test_begin();
@@ -51,6 +63,7 @@ static void body(void)
     if (port_test_panic[0] == '\0') { /* else objects are broken */
         free_all();
         rig_flavour_end();
+        check_books();
     }
     world_fiber_node = NULL;
 }

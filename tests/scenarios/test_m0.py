@@ -53,3 +53,13 @@ def test_processes_leave_everything_to_the_kernel(tmp_path, seed):
     result = run(tmp_path, "flavour: user, leave: true", seed=seed)
     assert result.exit_code == jacquard.OK, result.report()
     assert result.metrics["lnet.leaks.mds"]["value"] == 0
+
+
+@pytest.mark.parametrize("time", [700, 900, 1100, 1300, 1500, 1700, 1900, 2100])
+def test_a_process_ends_at_any_instant(tmp_path, time):
+    """Also in the middle of a call of the driver, which is then completed: the kernel releases everything, and nobody waits for ever."""
+    result = run(tmp_path, f"flavour: user, dies: {time}us, retries: 1, timeout: 10ms", seed=time)
+    assert result.exit_code == jacquard.FAILED and result.data["outcome"] == "failed", result.report()
+    assert result.ledger["balanced"], result.report()
+    for what in ("mes", "mds", "eqs"):
+        assert result.metrics[f"lnet.leaks.{what}"]["value"] == 0

@@ -13,6 +13,8 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
     struct lnet_process_id id;
     unsigned int index;
     sigset_t ends;
+    const struct lnet_tools_service *service = options->service;
+    const char *what;
     char *error = NULL;
     int code, signal;
 
@@ -30,9 +32,8 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
         free(error);
         return lnet_tool_stop(code);
     }
-    error = options->m0 != NULL ? m0_daemon_start(options->m0, &options->m0_bounds) : NULL;
-    if (error != NULL) {
-        code = lnet_tool_refuse("--m0", error);
+    if (service != NULL && !service->start(&what, &error)) {
+        code = lnet_tool_refuse(what, error);
         free(error);
         return lnet_tool_stop(code);
     }
@@ -41,6 +42,7 @@ int lnet_tool_daemon(const struct lnet_tool_options *options)
     puts("ready");
     fflush(stdout);
     sigwait(&ends, &signal);
-    m0_daemon_stop();
+    if (service != NULL)
+        service->stop();
     return lnet_tool_stop(0);
 }

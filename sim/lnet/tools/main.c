@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The program behind `jacquard lnetd` and `jacquard lnet`, see docs/lnet.md. */
+/* Options of `jacquard lnetd`, `jacquard lnet` and `jacquard lnetctl`, and the node of a command.
+ */
+#include <assert.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +9,8 @@
 
 #include "lnet/api.h"
 #include "tools.h"
+
+enum { SERVICE = 256, SERVICE_OPTIONS_MAX = 8 };
 
 static const char usage[] =
     "usage: jacquard lnetd [OPTIONS] CONFIG.yaml\n"
@@ -27,10 +31,7 @@ static const char usage[] =
     "  --set NAME=VALUE     a parameter of the modules lnet and ksocklnd; may be repeated\n"
     "  --pcap FILE          write what is sent and received as pcapng\n"
     "  --control PATH       lnetd: the Unix socket for lnetctl\n"
-    "  --m0 PATH            lnetd: the Unix socket for processes of m0_net\n"
-    "  --m0-bounds LIST     lnetd: domains=64,machines=N,buffers=N,slots=N,pages=N: of all "
-    "processes, of a\n"
-    "                       domain, event slots of a machine, pinned pages of a domain\n"
+    "%s"
     "  --socket PATH        lnetctl: that socket; without it, $JACQUARD_LNETCTL has it\n"
     "  --timeout S          ping: seconds to wait for each answer (5)\n"
     "  --count N            ping: how often to ask (1)\n"
@@ -60,8 +61,8 @@ static int add_pair(struct lnet_tool_options *options, char *text)
     return add(options, text, equals + 1);
 }
 
-static int read_number(const char *option, const char *text, double minimum, double maximum,
-                       double *value)
+int lnet_tool_number(const char *option, const char *text, double minimum, double maximum,
+                     double *value)
 {
     char *end;
 
@@ -71,48 +72,41 @@ static int read_number(const char *option, const char *text, double minimum, dou
     return 0;
 }
 
-/* "domains=64,machines=8" */
-static int read_bounds(struct m0_daemon_options *bounds, char *text)
+/* The options of the commands, and behind them those of the service. */
+static void list_options(struct option *all, const struct option *known,
+                         const struct lnet_tools_service *service)
 {
-    static const char *const names[] = {"domains", "machines", "buffers", "slots", "pages"};
-    uint32_t *const bound[] = {&bounds->max_files, &bounds->max_tms, &bounds->max_bufs,
-                               &bounds->max_bevs, &bounds->max_pages};
-    enum { NAMES = sizeof(names) / sizeof(names[0]) };
-    char *part, *rest = NULL;
-    double number;
-    size_t i;
+    unsigned i;
 
-    for (part = strtok_r(text, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
-        size_t length = strcspn(part, "=");
-
-        for (i = 0; i < NAMES; i++)
-            if (strncmp(part, names[i], length) == 0 && names[i][length] == '\0')
-                break;
-        if (i == NAMES || part[length] == '\0')
-            return lnet_tool_refuse(part, "there are domains, machines, buffers, slots and pages, "
-                                          "each with =N");
-        if (read_number("--m0-bounds", part + length + 1, 1, 1e9, &number) != 0)
-            return 2;
-        *bound[i] = (uint32_t)number;
+    while (known->name != NULL)
+        *all++ = *known++;
+    for (i = 0; service != NULL && service->options[i] != NULL; i++) {
+        assert(i < SERVICE_OPTIONS_MAX);
+        *all++ = (struct option){service->options[i], required_argument, NULL, SERVICE + (int)i};
     }
-    return 0;
+    *all = *known;
 }
 
 /* -1: go on; else the exit code. `order`: "+" if the options end at the first word. */
 static int parse(struct lnet_tool_options *options, int argc, char **argv, const char *order)
 {
     static const struct option known[] = {
-        {"networks", required_argument, NULL, 'n'},  {"set", required_argument, NULL, 's'},
-        {"control", required_argument, NULL, 'C'},   {"socket", required_argument, NULL, 'S'},
-        {"pcap", required_argument, NULL, 'p'},      {"timeout", required_argument, NULL, 't'},
-        {"count", required_argument, NULL, 'c'},     {"m0", required_argument, NULL, 'm'},
-        {"m0-bounds", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},         {NULL, 0, NULL, 0}};
+        {"networks", required_argument, NULL, 'n'}, {"set", required_argument, NULL, 's'},
+        {"control", required_argument, NULL, 'C'},  {"socket", required_argument, NULL, 'S'},
+        {"pcap", required_argument, NULL, 'p'},     {"timeout", required_argument, NULL, 't'},
+        {"count", required_argument, NULL, 'c'},    {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    struct option all[sizeof(known) / sizeof(known[0]) + SERVICE_OPTIONS_MAX];
     double number;
     int option, code = 0;
 
+    list_options(all, known, options->service);
     opterr = 0;
-    while (code == 0 && (option = getopt_long(argc, argv, order, known, NULL)) != -1) {
+    while (code == 0 && (option = getopt_long(argc, argv, order, all, NULL)) != -1) {
+        if (option >= SERVICE) {
+            code = options->service->set((unsigned)(option - SERVICE), optarg);
+            continue;
+        }
         switch (option) {
         case 'n':
             code = add(options, "networks", optarg);
@@ -126,24 +120,18 @@ static int parse(struct lnet_tool_options *options, int argc, char **argv, const
         case 'C':
             options->control = optarg;
             break;
-        case 'm':
-            options->m0 = optarg;
-            break;
-        case 'b':
-            code = read_bounds(&options->m0_bounds, optarg);
-            break;
         case 'S':
             options->socket = optarg;
             break;
         case 't':
-            code = read_number("--timeout", optarg, 0.001, 180, &options->timeout_s);
+            code = lnet_tool_number("--timeout", optarg, 0.001, 180, &options->timeout_s);
             break;
         case 'c':
-            code = read_number("--count", optarg, 1, 1e9, &number);
+            code = lnet_tool_number("--count", optarg, 1, 1e9, &number);
             options->count = (uint32_t)number;
             break;
         case 'h':
-            fputs(usage, stdout);
+            printf(usage, options->service != NULL ? options->service->usage : "");
             return 0;
         case 'v':
             puts("jacquard " JACQUARD_VERSION ", LNet " LNET_VERSION);
@@ -198,9 +186,9 @@ int lnet_tool_stop(int code)
     return 2;
 }
 
-int main(int argc, char **argv)
+int lnet_tools_main(int argc, char **argv, const struct lnet_tools_service *service)
 {
-    struct lnet_tool_options options = {.timeout_s = 5, .count = 1};
+    struct lnet_tool_options options = {.timeout_s = 5, .count = 1, .service = service};
     const char *command = argc > 1 ? argv[1] : "";
     int code;
 

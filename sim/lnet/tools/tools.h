@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* jacquard lnetd, jacquard lnet: commands that are an LNet node themselves. */
-#ifndef JACQUARD_LNET_TOOLS_H
-#define JACQUARD_LNET_TOOLS_H
+#ifndef JACQUARD_LNET_TOOLS_PRIVATE_H
+#define JACQUARD_LNET_TOOLS_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "lnet/live.h"
-#include "m0/daemon.h"
+#include "lnet/tools.h"
 
 #define LNET_TOOL_PARAMETERS_MAX 64
 
@@ -15,8 +15,7 @@ struct lnet_tool_options {
     uint32_t parameters;
     const char *pcap; /* NULL: no capture */
     const char *control; /* of lnetd: the control socket; NULL: none */
-    const char *m0; /* of lnetd: the socket for processes of m0_net; NULL: none */
-    struct m0_daemon_options m0_bounds;
+    const struct lnet_tools_service *service; /* of lnetd; NULL: none */
     const char *socket; /* that lnetctl asks; NULL: of the environment */
     double timeout_s; /* of one ping */
     uint32_t count; /* pings */
@@ -24,8 +23,6 @@ struct lnet_tool_options {
     int argument_count;
 };
 
-/* Prints "jacquard: WHAT: WHY"; returns 2, the exit code of a command that cannot be executed. */
-int lnet_tool_refuse(const char *what, const char *why);
 /* Starts the node of the process: from the file (NULL: none) and the options. Returns an exit code.
  */
 int lnet_tool_start(const struct lnet_tool_options *options, const char *file);

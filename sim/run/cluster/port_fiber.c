@@ -5,9 +5,11 @@
  * a thread, not the object, says that the thread waits: a thread may be cancelled, or its rank
  * killed, in any wait.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cluster/port_fiber.h"
+#include "engine/ledger.h"
 #include "engine/trace.h"
 
 /* ---- who calls ------------------------------------------------------------------------------- */
@@ -388,9 +390,16 @@ void **port_host_slot(enum port_host_slot slot)
     return &rank->job->cluster->nodes[rank->node].kernel[slot];
 }
 
-void port_at_release(void (*release)(uint64_t process))
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process))
 {
+    port_self()->at_freeze = freeze;
     port_self()->at_release = release;
+}
+
+void port_process_freeze(struct rank *rank)
+{
+    rank->port->at_freeze(port_process());
+    sim_settle();
 }
 
 bool port_process_releases(const struct rank *rank)
@@ -407,6 +416,127 @@ void port_process_release(struct rank *rank)
     rank->released = true;
     release(port_process());
     sim_settle();
+}
+
+/* ---- books -------------------------------------------------------------------------------------
+ * An entry is a count: of a process, or of the kernel of its node. A book is registered when
+ * something begins in it.
+ */
+
+_Static_assert((int)CLUSTER_BOOKS == (int)PORT_BOOKS, "a book for each");
+_Static_assert((int)CLUSTER_KERNEL_BOOKS == (int)PORT_BOOKS - (int)PORT_BOOK_KERNEL, "as many");
+
+static const char *const names[PORT_BOOKS] = {
+    [PORT_BOOK_M0_BUFFER] = "m0.buffer",   [PORT_BOOK_M0_MESSAGE] = "m0.message",
+    [PORT_BOOK_M0_DESCRIPTOR] = "m0.desc", [PORT_BOOK_M0_POOL] = "m0.pool",
+    [PORT_BOOK_M0_SLOT] = "m0.slot",       [PORT_BOOK_M0_PIN] = "m0.pin",
+    [PORT_BOOK_M0_MACHINE] = "m0.machine",
+};
+
+static struct sim_ledger_book *book_of(struct cluster *cluster, enum port_book book)
+{
+    struct sim_ledger_book *found = &cluster->books[book];
+
+    if (found->name == NULL)
+        sim_ledger_book_register(found, names[book]);
+    return found;
+}
+
+static void violate(const struct port_process *self, enum port_book book, const char *text)
+{
+    const struct rank *rank = self->rank;
+
+    sim_ledger_violation(book_of(rank->job->cluster, book), "%s: %s.%u: %s", names[book],
+                         rank->job->name, rank->id, text);
+}
+
+void port_book(enum port_book book, int64_t change)
+{
+    struct port_process *self = port_self();
+    struct cluster *cluster = self->rank->job->cluster;
+    struct sim_ledger_book *found = book_of(cluster, book);
+    int64_t left;
+
+    if (change > 0)
+        sim_ledger_count(found, (uint64_t)change, 0);
+    else
+        sim_ledger_count(found, 0, (uint64_t)-change);
+    if (book >= PORT_BOOK_KERNEL) {
+        int32_t *booked = &cluster->nodes[self->rank->node].booked[book - PORT_BOOK_KERNEL];
+
+        *booked += (int32_t)change;
+        left = *booked;
+    } else {
+        self->booked[book] += change;
+        left = self->booked[book];
+    }
+    if (left < 0)
+        violate(self, book, "more have ended than have begun");
+}
+
+void port_book_close(enum port_book book)
+{
+    struct port_process *self = port_self();
+    char text[64];
+
+    if (self->booked[book] == 0)
+        return;
+    snprintf(text, sizeof(text), "%" PRId64 " are open at the end", self->booked[book]);
+    violate(self, book, text);
+}
+
+void port_book_violation(enum port_book book, const char *text)
+{
+    violate(port_self(), book, text);
+}
+
+static void abandon(struct cluster *cluster, unsigned book, int64_t count)
+{
+    if (count > 0)
+        sim_ledger_count_lost(&cluster->books[book], (uint64_t)count);
+}
+
+static void abandon_of_process(struct cluster *cluster, const struct port_process *process)
+{
+    unsigned book;
+
+    for (book = 0; book < PORT_BOOK_KERNEL; book++)
+        abandon(cluster, book, process->booked[book]);
+}
+
+/* A process that has not ended still has what it has of the kernel. */
+static bool has_processes(const struct cluster *cluster, uint32_t node)
+{
+    size_t job;
+    uint32_t i;
+
+    for (job = 0; job < cluster->job_count; job++)
+        for (i = 0; i < cluster->jobs[job].rank_count; i++) {
+            const struct rank *rank = &cluster->jobs[job].ranks[i];
+
+            if (rank->node == node && rank->port != NULL && rank->port->at_release != NULL)
+                return true;
+        }
+    return false;
+}
+
+void port_books_end(struct cluster *cluster)
+{
+    uint32_t i;
+    size_t job;
+
+    for (job = 0; job < cluster->job_count; job++)
+        for (i = 0; i < cluster->jobs[job].rank_count; i++)
+            if (cluster->jobs[job].ranks[i].port != NULL)
+                abandon_of_process(cluster, cluster->jobs[job].ranks[i].port);
+    for (i = 0; i < cluster->node_count; i++) {
+        const struct cluster_node *node = &cluster->nodes[i];
+        unsigned book;
+
+        for (book = 0; book < CLUSTER_KERNEL_BOOKS; book++)
+            if (node->booked[book] > 0 && (node->down || has_processes(cluster, i)))
+                abandon(cluster, PORT_BOOK_KERNEL + book, node->booked[book]);
+    }
 }
 
 /* ---- API calls ---------------------------------------------------------------------------------

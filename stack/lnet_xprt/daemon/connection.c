@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/memory.h"
+#include "live/poll.h"
 #include "live/wire.h"
 
 enum { RINGS = 32, ATTACH_S = 5, SEALS = F_SEAL_SHRINK | F_SEAL_SEAL };
@@ -26,6 +27,8 @@ struct connection {
     struct nlx_dd *dd;
     const struct nlx_kcore_host *host;
     struct nlx_dd_file *file;
+    bool closing; /* the last request has come */
+    struct m0_live_poll poll;
     /* The shared memory: here, and where the process has it. */
     char *arena;
     uint64_t address, bytes;
@@ -335,16 +338,35 @@ static bool begin(struct connection *connection)
            connection->file != NULL;
 }
 
+static ssize_t receive(struct connection *connection, int flags)
+{
+    ssize_t bytes;
+
+    do
+        bytes = recv(connection->socket, connection->request, sizeof(connection->request), flags);
+    while (bytes < 0 && errno == EINTR);
+    return bytes < 0 ? -errno : bytes;
+}
+
 static bool serve_one(struct connection *connection)
 {
     ssize_t bytes;
     unsigned cmd;
     long rc;
 
-    do
-        bytes = recv(connection->socket, connection->request, sizeof(connection->request), 0);
-    while (bytes < 0 && errno == EINTR);
+    bytes = receive(connection, MSG_DONTWAIT);
+    m0_live_poll_begin(&connection->poll);
+    while (bytes == -EAGAIN && m0_live_poll_again(&connection->poll))
+        bytes = receive(connection, MSG_DONTWAIT);
+    if (bytes == -EAGAIN) {
+        m0_live_poll_sleep(&connection->poll);
+        bytes = receive(connection, 0);
+        m0_live_poll_woken(&connection->poll);
+    }
     if (bytes <= 0 || !parse(connection, (size_t)bytes, &cmd))
+        return false;
+    connection->closing = cmd == M0_LNET_LIVE_CLOSE;
+    if (connection->closing)
         return false;
     connection->out_bytes = connection->out_room = 0;
     rc = verb(connection, cmd);
@@ -353,14 +375,15 @@ static bool serve_one(struct connection *connection)
                  connection->out_bytes);
 }
 
-void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket)
+bool m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket)
 {
     struct connection *connection;
+    bool closing;
 
     M0_ALLOC_PTR(connection);
     if (connection == NULL) {
-        m0_connection_refuse(socket, -ENOMEM);
-        return;
+        m0_connection_answer(socket, -ENOMEM);
+        return false;
     }
     connection->socket = socket;
     connection->dd = dd;
@@ -372,10 +395,12 @@ void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, i
         nlx_dd_close(connection->file);
     if (connection->arena != NULL)
         munmap(connection->arena, connection->bytes);
+    closing = connection->closing;
     m0_free(connection);
+    return closing;
 }
 
-void m0_connection_refuse(int socket, int rc)
+void m0_connection_answer(int socket, int rc)
 {
     (void)reply(socket, 0, rc, NULL, NULL, 0);
 }

@@ -5,11 +5,12 @@
 
 #include "net/lnet/linux_kernel/klnet_drv.h"
 
-/* Serves a process until its end or its first message that is none, and releases what it leaves.
- * The socket stays open. */
-void m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket);
-/* Answers the first request with an error. */
-void m0_connection_refuse(int socket, int rc);
+/* Serves a process until its end, its last request, or its first message that is none, and releases
+ * what it leaves. The socket stays open. True: the process waits for a reply to its last request.
+ */
+bool m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket);
+/* Answers the first request with an error, or the last one. */
+void m0_connection_answer(int socket, int rc);
 /* Wakes processes for the events that the calling thread has produced. */
 void m0_connection_ring(void);
 

@@ -22,7 +22,7 @@ enum { FILES = 64, RETRY_MS = 100 };
 
 struct client {
     struct client *next;
-    int socket;
+    int socket; /* -1: closed */
     bool over; /* its thread is about to end */
     struct port_thread *thread;
 };
@@ -32,8 +32,8 @@ static struct {
     int socket;
     struct sockaddr_un address;
     struct port_thread *thread;
+    struct m0_mutex mutex; /* of: */
     uint32_t room; /* for clients */
-    struct m0_mutex mutex; /* of the clients */
     struct client *clients;
     struct nlx_kcore_host host;
     struct nlx_dd *driver;
@@ -45,9 +45,14 @@ static void run_client(void *argument)
 {
     struct client *client = argument;
 
-    m0_connection_serve(m0d.driver, &m0d.host, client->socket);
+    bool waits = m0_connection_serve(m0d.driver, &m0d.host, client->socket);
+
     m0_mutex_lock(&m0d.mutex);
-    shutdown(client->socket, SHUT_RDWR);
+    m0d.room++; /* before the process knows that its domain has gone */
+    if (waits)
+        m0_connection_answer(client->socket, 0);
+    close(client->socket);
+    client->socket = -1;
     client->over = true;
     m0_mutex_unlock(&m0d.mutex);
 }
@@ -64,12 +69,11 @@ static void reap(bool all)
             continue;
         }
         *link = client->next;
-        shutdown(client->socket, SHUT_RDWR);
+        if (client->socket >= 0)
+            shutdown(client->socket, SHUT_RDWR);
         m0_mutex_unlock(&m0d.mutex);
         port_thread_join(client->thread);
-        close(client->socket);
         m0_free(client);
-        m0d.room++;
         m0_mutex_lock(&m0d.mutex);
         link = &m0d.clients;
     }
@@ -89,27 +93,30 @@ static bool allowed(int socket)
 static int admit(int socket)
 {
     struct client *client;
+    int rc = 0;
 
     if (!allowed(socket))
         return -EACCES;
-    if (m0d.room == 0)
-        return -EMFILE;
     M0_ALLOC_PTR(client);
     if (client == NULL)
         return -ENOMEM;
     client->socket = socket;
     m0_mutex_lock(&m0d.mutex);
-    client->thread = port_thread_start("m0net client", run_client, client);
+    if (m0d.room == 0)
+        rc = -EMFILE;
+    else
+        client->thread = port_thread_start("m0net client", run_client, client);
     if (client->thread != NULL) {
         client->next = m0d.clients;
         m0d.clients = client;
         m0d.room--;
+    } else if (rc == 0) {
+        rc = -ENOMEM;
     }
     m0_mutex_unlock(&m0d.mutex);
-    if (client->thread != NULL)
-        return 0;
-    m0_free(client);
-    return -ENOMEM;
+    if (rc != 0)
+        m0_free(client);
+    return rc;
 }
 
 static bool stopping(void)
@@ -131,7 +138,7 @@ static void run(void *unused)
         reap(false);
         rc = admit(client);
         if (rc != 0) {
-            m0_connection_refuse(client, rc);
+            m0_connection_answer(client, rc);
             close(client);
         }
     }

@@ -21,6 +21,7 @@
 #include "lib/assert.h"
 #include "lib/memory.h"
 #include "live/arena.h"
+#include "live/poll.h"
 #include "live/wire.h"
 #include "m0/live.h"
 #include "net/lnet/ulnet_core.h"
@@ -35,6 +36,7 @@ struct machine {
     struct nlx_core_transfer_mc *ctm;
     const void *reference; /* the daemon's */
     uint32_t waiting, woken; /* atomic */
+    struct m0_live_poll poll; /* of the one thread that waits */
 };
 
 struct connection {
@@ -120,10 +122,18 @@ static long event_wait(struct connection *connection,
     port_mutex_unlock(&connection->lock);
     if (machine == NULL) /* a daemon that ends takes its references back */
         return find_lost(connection) ? -ECONNRESET : -EBADR;
+    m0_live_poll_begin(&machine->poll);
+    do
+        rc = ring_poll(connection, machine, params->dbw_timeout);
+    while (rc == -EAGAIN && m0_live_poll_again(&machine->poll));
+    if (rc != -EAGAIN)
+        return rc;
     __atomic_store_n(&machine->waiting, 1, __ATOMIC_SEQ_CST);
+    m0_live_poll_sleep(&machine->poll);
     while ((rc = ring_poll(connection, machine, params->dbw_timeout)) == -EAGAIN)
         syscall(SYS_futex, word_of(machine), FUTEX_WAIT_BITSET, 0,
                 params->dbw_timeout == M0_TIME_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
+    m0_live_poll_woken(&machine->poll);
     __atomic_store_n(&machine->waiting, 0, __ATOMIC_SEQ_CST);
     return rc;
 }
@@ -422,11 +432,13 @@ static int unix_open(const char *name, void **handle)
     return 0;
 }
 
+/* Addresses and bounds of the domain are free when it returns, unless there is no daemon. */
 static void unix_close(void *handle)
 {
     struct connection *connection = handle;
     uint64_t one = 1;
 
+    (void)verb(connection, M0_LNET_LIVE_CLOSE, NULL);
     if (write(connection->stop, &one, sizeof(one)) == (ssize_t)sizeof(one))
         port_thread_join(connection->watcher);
     connection_free(connection);

@@ -50,6 +50,11 @@ struct m0_lnet_dev_live_stats_params {
 };
 #define M0_LNET_LIVE_STATS M0_LNET_IOWR(0x4e, live_stats)
 
+/* The last request of a connection: when the reply comes, everything of the domain has been
+ * released.
+ */
+#define M0_LNET_LIVE_CLOSE _IO(M0_LNET_IOC_MAGIC, 0x4f)
+
 _Static_assert(sizeof(struct m0_lnet_dev_bev_bless_n_params) <= M0_LIVE_PARAMS_MAX, "room");
 
 #endif

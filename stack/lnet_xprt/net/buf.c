@@ -146,6 +146,9 @@ int m0_net__buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm)
         return rc;
     }
     tm->ntm_qstats[qtype].nqs_num_adds++;
+    port_book(PORT_BOOK_M0_BUFFER, 1);
+    if (is_passive(qtype))
+        port_book(PORT_BOOK_M0_DESCRIPTOR, 1);
     if (qtype == M0_NET_QT_MSG_SEND)
         m0_net_end_point_get(buf->nb_ep);
     M0_POST(!is_passive(qtype) || buf->nb_desc.nbd_len > 0);
@@ -183,6 +186,9 @@ void m0_net__buffer_unqueue(struct m0_net_buffer *buf)
     m0_net_tm_tlist_del(buf);
     buf->nb_flags &= ~(uint64_t)ENDS;
     buf->nb_timeout = M0_TIME_NEVER;
+    port_book(PORT_BOOK_M0_BUFFER, -1);
+    if (is_passive(buf->nb_qtype))
+        port_book(PORT_BOOK_M0_DESCRIPTOR, -1);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

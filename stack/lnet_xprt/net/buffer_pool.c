@@ -114,6 +114,7 @@ int m0_net_buffer_pool_provision(struct m0_net_buffer_pool *pool, uint32_t buf_n
     for (i = 0; i < buf_nr && (buf = buffer_new(pool)) != NULL; i++) {
         buf->nb_pool = pool;
         pool->nbp_buf_nr++;
+        port_book(PORT_BOOK_M0_POOL, 1);
         m0_net_buffer_pool_put(pool, buf, (uint32_t)M0_BUFFER_ANY_COLOUR);
     }
     return (int)i;
@@ -162,6 +163,7 @@ struct m0_net_buffer *m0_net_buffer_pool_get(struct m0_net_buffer_pool *pool, ui
         return NULL;
     take(pool, buf);
     buf->nb_pool = pool;
+    port_book(PORT_BOOK_M0_POOL, 1);
     if (pool->nbp_free < pool->nbp_threshold)
         pool->nbp_ops->nbpo_below_threshold(pool);
     return buf;
@@ -182,6 +184,7 @@ void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buff
         m0_net_pool_tlist_add(&pool->nbp_colours[colour], buf);
     m0_net_lru_tlist_add_tail(&pool->nbp_lru, buf);
     pool->nbp_free++;
+    port_book(PORT_BOOK_M0_POOL, -1);
     if (pool->nbp_free == 1 && announce)
         pool->nbp_ops->nbpo_not_empty(pool);
 }

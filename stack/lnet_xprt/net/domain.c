@@ -38,9 +38,12 @@ void m0_net_fini(void)
 {
     void **slot = port_slot(PORT_SLOT_M0_NET);
     struct m0_net_root *root = *slot;
+    enum port_book book;
 
     if (root == NULL)
         return;
+    for (book = PORT_BOOK_M0_BUFFER; book < PORT_BOOK_KERNEL; book++)
+        port_book_close(book);
     m0_list_fini(&root->nr_provisioners);
     m0_mutex_fini(&root->nr_leaf);
     m0_mutex_fini(&root->nr_mutex);

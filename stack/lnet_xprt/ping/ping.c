@@ -453,6 +453,20 @@ static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind
     return kind == 's' || (bulk->length == size && m0_ping_is_filled(bulk, 0, size)) ? 0 : -EBADMSG;
 }
 
+static int run_loop(struct m0_ping *client, struct m0_net_end_point *to)
+{
+    int rc = run_message(client, to);
+
+    if (rc == 0)
+        rc = run_bulk(client, to, 'r');
+    return rc == 0 ? run_bulk(client, to, 's') : rc;
+}
+
+uint32_t m0_ping_retried(const struct m0_ping *client)
+{
+    return client->retried;
+}
+
 int m0_ping_run(struct m0_ping *client, const char *server)
 {
     struct m0_net_end_point *to;
@@ -462,11 +476,11 @@ int m0_ping_run(struct m0_ping *client, const char *server)
     if (rc != 0)
         return rc;
     for (loop = 0; rc == 0 && loop < client->options.loops; loop++) {
-        rc = run_message(client, to);
-        if (rc == 0)
-            rc = run_bulk(client, to, 'r');
-        if (rc == 0)
-            rc = run_bulk(client, to, 's');
+        rc = run_loop(client, to);
+        while (rc != 0 && rc != -EBADMSG && client->retried < client->options.retries) {
+            client->retried++;
+            rc = run_loop(client, to);
+        }
     }
     m0_net_end_point_put(to);
     return rc;

@@ -33,6 +33,7 @@ struct m0_ping {
     enum m0_net_tm_state state;
     int status;
     uint64_t errors;
+    uint32_t retried; /* loops of a client */
 };
 
 /* Bytes of the pattern; nb_length is set. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard m0: programs of m0_net against a daemon, see docs/m0-net.md. */
+/* jacquard m0: programs of m0_net against a driver, see docs/m0-net.md. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
@@ -9,16 +9,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "m0/live.h"
 #include "m0/ping.h"
 #include "net/lnet/lnet.h"
 #include "net/net.h"
+#include "tool/place.h"
 
 enum { SERVER_TMID = 12, ADDRESS = 80, SEGMENT = 4096, SEGMENTS_MAX = 256 };
 
 static const char usage[] =
-    "usage: jacquard m0 serve|show [OPTIONS]\n"
-    "       jacquard m0 ping [OPTIONS] SERVER\n"
+    "usage: %s serve%s [OPTIONS]\n"
+    "       %s ping [OPTIONS] SERVER\n"
     "\n"
     "serve and ping are the two sides of a test of all six queues of m0_net: messages, bulk "
     "transfers "
@@ -26,10 +26,9 @@ static const char usage[] =
     "the client, and from it. Both print what happened in each queue. serve prints its address, "
     "and "
     "ends on\n"
-    "SIGINT or SIGTERM; SERVER is that address. show prints what the daemon holds for all "
-    "processes.\n"
+    "SIGINT or SIGTERM; SERVER is that address.%s\n"
     "\n"
-    "  --socket PATH     of a daemon: jacquard lnetd --m0 PATH; without it, $JACQUARD_M0 has it\n"
+    "%s"
     "  --portal N        of the own address (39)\n"
     "  --tmid N          of the own address (serve: 12; ping: any)\n"
     "  --buffers N       serve: for messages (20)\n"
@@ -41,7 +40,7 @@ static const char usage[] =
     "  --help, --version\n";
 
 struct options {
-    const char *socket;
+    const char *path; /* of the driver */
     unsigned portal;
     int tmid; /* -1: any */
     bool batched;
@@ -60,6 +59,16 @@ static int fail(const char *what, int rc)
     return 1;
 }
 
+static void print_usage(void)
+{
+    const char *program = m0_tool_place.program;
+    bool shows = m0_tool_place.show != NULL;
+
+    printf(usage, program, shows ? "|show" : "", program,
+           shows ? " show prints what the daemon holds for all processes." : "",
+           m0_tool_place.usage);
+}
+
 static int number(const char *option, unsigned long least, unsigned long most, unsigned long *value)
 {
     char *end;
@@ -73,13 +82,18 @@ static int number(const char *option, unsigned long least, unsigned long most, u
 /* -1: go on; else the exit code. */
 static int parse(struct options *options, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"socket", required_argument, NULL, 'S'},  {"portal", required_argument, NULL, 'p'},
-        {"tmid", required_argument, NULL, 't'},    {"buffers", required_argument, NULL, 'b'},
-        {"loops", required_argument, NULL, 'l'},   {"bytes", required_argument, NULL, 'd'},
-        {"message", required_argument, NULL, 'm'}, {"timeout", required_argument, NULL, 'T'},
-        {"batched", no_argument, NULL, 'B'},       {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},       {NULL, 0, NULL, 0}};
+    const struct option known[] = {{m0_tool_place.option, required_argument, NULL, 'S'},
+                                   {"portal", required_argument, NULL, 'p'},
+                                   {"tmid", required_argument, NULL, 't'},
+                                   {"buffers", required_argument, NULL, 'b'},
+                                   {"loops", required_argument, NULL, 'l'},
+                                   {"bytes", required_argument, NULL, 'd'},
+                                   {"message", required_argument, NULL, 'm'},
+                                   {"timeout", required_argument, NULL, 'T'},
+                                   {"batched", no_argument, NULL, 'B'},
+                                   {"help", no_argument, NULL, 'h'},
+                                   {"version", no_argument, NULL, 'v'},
+                                   {NULL, 0, NULL, 0}};
     unsigned long value = 0;
     int option, code = 0;
 
@@ -87,7 +101,7 @@ static int parse(struct options *options, int argc, char **argv)
     while (code == 0 && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
         case 'S':
-            options->socket = optarg;
+            options->path = optarg;
             break;
         case 'p':
             code = number("--portal", 1, 63, &value);
@@ -121,13 +135,13 @@ static int parse(struct options *options, int argc, char **argv)
             options->batched = true;
             break;
         case 'h':
-            fputs(usage, stdout);
+            print_usage();
             return 0;
         case 'v':
             puts("jacquard " JACQUARD_VERSION);
             return 0;
         default:
-            return refuse(argv[optind - 1], "unknown or incomplete option; see jacquard m0 --help");
+            return refuse(argv[optind - 1], "unknown or incomplete option; see --help");
         }
     }
     return code == 0 ? -1 : code;
@@ -210,40 +224,38 @@ static int ping_server(const struct options *options, const char *address, const
     return ended == 0 ? 0 : fail(server, ended);
 }
 
-static int show(const char *socket)
-{
-    struct m0_live_stats stats;
-    int rc = m0_live_stats(socket, &stats);
-
-    if (rc != 0)
-        return fail(socket, rc);
-    printf("m0:\n    domains: %u\n    machines: %u\n    buffers: %u\n    event slots: %u\n"
-           "    pinned pages: %" PRIu64 "\n    verbs: %" PRIu64 "\n    operations: %" PRIu64
-           "\n    internal errors: %" PRIu64 "\n",
-           stats.ls_files, stats.ls_tms, stats.ls_bufs, stats.ls_bevs, stats.ls_pinned_pages,
-           stats.ls_verbs, stats.ls_operations, stats.ls_internal_errors);
-    return 0;
-}
-
 static int run(const struct options *options, bool server, const char *to)
 {
     char address[ADDRESS] = "";
-    int rc = m0_live_begin(options->socket), code;
+    int rc = m0_tool_place.begin(options->path), code;
 
     if (rc != 0)
-        return fail(options->socket, rc);
+        return fail(options->path, rc);
     rc = own_address(options, address);
     if (rc != 0)
-        return fail(options->socket, rc);
+        return fail(options->path, rc);
     code = server ? serve(options, address) : ping_server(options, address, to);
     m0_net_fini();
     return code;
 }
 
+/* -1: go on; else the exit code. */
+static int find_command(int argc, char **argv, bool *server, bool *shows)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    bool can_show = m0_tool_place.show != NULL;
+
+    *server = strcmp(command, "serve") == 0;
+    *shows = can_show && strcmp(command, "show") == 0;
+    if (*server || *shows || strcmp(command, "ping") == 0 || strncmp(command, "--", 2) == 0)
+        return -1;
+    return refuse(*command != '\0' ? command : "m0",
+                  can_show ? "there are serve, ping and show" : "there are serve and ping");
+}
+
 int main(int argc, char **argv)
 {
-    struct options options = {.socket = getenv("JACQUARD_M0"), .portal = 39, .tmid = -1};
-    const char *command;
+    struct options options = {.path = m0_tool_place.standard(), .portal = 39, .tmid = -1};
     bool server, shows;
     int code, left;
 
@@ -251,16 +263,13 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
-    command = argc > 1 ? argv[1] : "";
-    server = strcmp(command, "serve") == 0;
-    shows = strcmp(command, "show") == 0;
-
     m0_ping_options_default(&options.ping);
+    code = find_command(argc, argv, &server, &shows);
+    if (code >= 0)
+        return code;
     if (server)
         options.tmid = SERVER_TMID;
-    if (!server && !shows && strcmp(command, "ping") != 0 && strncmp(command, "--", 2) != 0)
-        return refuse(*command != '\0' ? command : "m0", "there are serve, ping and show");
-    if (strncmp(command, "--", 2) != 0) {
+    if (strncmp(argv[1], "--", 2) != 0) {
         argc--;
         argv++;
     }
@@ -269,12 +278,14 @@ int main(int argc, char **argv)
         return code;
     left = argc - optind;
     if (left != (server || shows ? 0 : 1))
-        return refuse(left > 0 ? argv[argc - 1] : "m0 ping",
+        return refuse(left > 0 ? argv[argc - 1] : "ping",
                       server || shows ? "this is too much" : "the address of a server is needed");
-    if (options.socket == NULL)
-        return refuse("m0", "--socket PATH or $JACQUARD_M0 is needed");
-    if (shows)
-        return show(options.socket);
+    if (options.path == NULL)
+        return refuse("m0", m0_tool_place.missing);
+    if (shows) {
+        code = m0_tool_place.show(options.path);
+        return code == 0 ? 0 : fail(options.path, code);
+    }
     options.ping.segments = (options.ping.bulk_size + SEGMENT - 1) / SEGMENT;
     options.ping.segment_size = SEGMENT;
     if (options.ping.message_size > options.ping.bulk_size)

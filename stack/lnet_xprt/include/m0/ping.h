@@ -24,6 +24,7 @@ struct m0_ping_options {
     uint32_t bulk_size; /* bytes of a bulk transfer; at most a buffer's */
     uint32_t message_size; /* bytes of "ping" and "pong", with a pattern; 0: the words alone */
     uint32_t loops; /* of a client */
+    uint32_t retries; /* of all loops together, if the server does not answer or is not there */
     uint64_t message_timeout; /* ns */
     uint64_t bulk_timeout;
     void (*prepare)(struct m0_net_domain *dom); /* called before its machine starts; NULL: none */
@@ -41,6 +42,8 @@ struct m0_ping *m0_ping_client_start(const struct m0_net_xprt *xprt, const char 
 /* All loops against the server at an address. 0 or the first negative errno; -EBADMSG: what came
  * back was not what it should be. */
 int m0_ping_run(struct m0_ping *client, const char *server);
+/* How many of them were repeated. */
+uint32_t m0_ping_retried(const struct m0_ping *client);
 /* Waits until a server's answers under way have ended; each has a timeout. */
 void m0_ping_settle(struct m0_ping *ping);
 /* Why the machine has failed since it was started, as when its daemon ended; 0: it has not. */

@@ -15,7 +15,7 @@ enum {
 
 /* ---- domains and buffers --------------------------------------------------------------------- */
 
-int mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
+int m0_mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
 {
     struct m0_net_root *root = m0_net_root();
     struct mem_fabric *fabric = root->nr_mem;
@@ -32,7 +32,7 @@ int mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
     return 0;
 }
 
-void mem_dom_fini(struct m0_net_domain *dom)
+void m0_mem_dom_fini(struct m0_net_domain *dom)
 {
     struct m0_net_root *root = m0_net_root();
     struct mem_fabric *fabric = root->nr_mem;
@@ -45,27 +45,27 @@ void mem_dom_fini(struct m0_net_domain *dom)
     root->nr_mem = NULL;
 }
 
-m0_bcount_t mem_max_buffer_size(const struct m0_net_domain *dom)
+m0_bcount_t m0_mem_max_buffer_size(const struct m0_net_domain *dom)
 {
     return MAX_BUFFER;
 }
 
-m0_bcount_t mem_max_segment_size(const struct m0_net_domain *dom)
+m0_bcount_t m0_mem_max_segment_size(const struct m0_net_domain *dom)
 {
     return MAX_SEGMENT;
 }
 
-int32_t mem_max_segments(const struct m0_net_domain *dom)
+int32_t m0_mem_max_segments(const struct m0_net_domain *dom)
 {
     return MAX_SEGMENTS;
 }
 
-m0_bcount_t mem_max_desc_size(const struct m0_net_domain *dom)
+m0_bcount_t m0_mem_max_desc_size(const struct m0_net_domain *dom)
 {
     return sizeof(struct mem_desc);
 }
 
-int mem_buf_register(struct m0_net_buffer *nb)
+int m0_mem_buf_register(struct m0_net_buffer *nb)
 {
     const struct m0_vec *vec = &nb->nb_buffer.ov_vec;
     struct mem_buffer *buffer;
@@ -88,14 +88,14 @@ int mem_buf_register(struct m0_net_buffer *nb)
     return 0;
 }
 
-void mem_buf_deregister(struct m0_net_buffer *nb)
+void m0_mem_buf_deregister(struct m0_net_buffer *nb)
 {
     m0_free(nb->nb_xprt_private);
 }
 
 /* ---- end points ------------------------------------------------------------------------------ */
 
-int mem_place_parse(struct mem_place *place, const char *text)
+int m0_mem_place_parse(struct mem_place *place, const char *text)
 {
     unsigned a, b, c, d, port;
     char rest;
@@ -113,7 +113,7 @@ int mem_place_parse(struct mem_place *place, const char *text)
     return 0;
 }
 
-bool mem_same(const struct mem_place *a, const struct mem_place *b)
+bool m0_mem_same(const struct mem_place *a, const struct mem_place *b)
 {
     return memcmp(a, b, sizeof(*a)) == 0;
 }
@@ -127,14 +127,14 @@ static void ep_release(struct m0_ref *ref)
 }
 
 /* One more reference; NULL: no memory. With ntm_mutex. */
-struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm, const struct mem_place *place)
+struct m0_net_end_point *m0_mem_ep_at(struct m0_net_transfer_mc *tm, const struct mem_place *place)
 {
     const uint8_t *o = place->octets;
     struct m0_net_end_point *ep;
     struct mem_ep *mine;
 
     ep = m0_tl_find(m0_nep, it, &tm->ntm_end_points,
-                    mem_same(&container_of(it, struct mem_ep, ep)->place, place));
+                    m0_mem_same(&container_of(it, struct mem_ep, ep)->place, place));
     if (ep != NULL) {
         m0_ref_get(&ep->nep_ref);
         return ep;
@@ -151,13 +151,13 @@ struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm, const struct m
     return &mine->ep;
 }
 
-int mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
-                         const char *addr)
+int m0_mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
+                            const char *addr)
 {
     struct mem_place place;
-    int rc = addr == NULL ? -ENOSYS : mem_place_parse(&place, addr);
+    int rc = addr == NULL ? -ENOSYS : m0_mem_place_parse(&place, addr);
 
-    if (rc == 0 && (*epp = mem_ep_at(tm, &place)) == NULL)
+    if (rc == 0 && (*epp = m0_mem_ep_at(tm, &place)) == NULL)
         rc = -ENOMEM;
     return rc;
 }

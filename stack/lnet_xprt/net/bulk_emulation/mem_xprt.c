@@ -33,7 +33,7 @@ static struct mem_tm *look_up(struct mem_fabric *fabric, const struct m0_net_tra
 
     m0_list_for_each_entry(&fabric->machines, it, struct mem_tm, link)
     {
-        if (it->tm->ntm_dom == from->ntm_dom || !mem_same(&it->place, place))
+        if (it->tm->ntm_dom == from->ntm_dom || !m0_mem_same(&it->place, place))
             continue;
         m0_mutex_lock(&it->tm->ntm_mutex);
         if (it->tm->ntm_state == M0_NET_TM_STARTED)
@@ -76,7 +76,7 @@ static int put_message(struct mem_tm *to, const struct m0_net_buffer *from,
         end(buffer, -EMSGSIZE, 0);
         return -EMSGSIZE;
     }
-    buffer->ep = mem_ep_at(to->tm, sender);
+    buffer->ep = m0_mem_ep_at(to->tm, sender);
     if (buffer->ep == NULL)
         return -ENOMEM;
     copy(nb, from, from->nb_length);
@@ -226,7 +226,7 @@ static bool is_taken(struct mem_fabric *fabric, const struct mem_tm *machine)
 
     m0_list_for_each_entry(&fabric->machines, it, struct mem_tm,
                            link) if (it->tm->ntm_dom == machine->tm->ntm_dom &&
-                                     mem_same(&it->place, &machine->place)) return true;
+                                     m0_mem_same(&it->place, &machine->place)) return true;
     return false;
 }
 
@@ -240,7 +240,7 @@ static void report_start(struct mem_fabric *fabric, struct mem_tm *machine)
     m0_mutex_lock(&tm->ntm_mutex);
     if (is_taken(fabric, machine))
         rc = -EADDRINUSE;
-    else if ((ep = mem_ep_at(tm, &machine->place)) == NULL)
+    else if ((ep = m0_mem_ep_at(tm, &machine->place)) == NULL)
         rc = -ENOMEM;
     else
         m0_list_add_tail(&fabric->machines, &machine->link);
@@ -386,7 +386,7 @@ static void mem_tm_fini(struct m0_net_transfer_mc *tm)
 static int mem_tm_start(struct m0_net_transfer_mc *tm, const char *addr)
 {
     struct mem_tm *machine = mem_tm_of(tm);
-    int rc = mem_place_parse(&machine->place, addr);
+    int rc = m0_mem_place_parse(&machine->place, addr);
 
     machine->start = true;
     return rc != 0 ? rc : run(machine);
@@ -452,25 +452,25 @@ static void mem_bev_notify(struct m0_net_transfer_mc *tm, struct m0_chan *chan)
 }
 
 static const struct m0_net_xprt_ops mem_ops = {
-    .xo_dom_init = mem_dom_init,
-    .xo_dom_fini = mem_dom_fini,
+    .xo_dom_init = m0_mem_dom_init,
+    .xo_dom_fini = m0_mem_dom_fini,
     .xo_tm_init = mem_tm_init,
     .xo_tm_start = mem_tm_start,
     .xo_tm_stop = mem_tm_stop,
     .xo_tm_fini = mem_tm_fini,
-    .xo_end_point_create = mem_end_point_create,
-    .xo_buf_register = mem_buf_register,
-    .xo_buf_deregister = mem_buf_deregister,
+    .xo_end_point_create = m0_mem_end_point_create,
+    .xo_buf_register = m0_mem_buf_register,
+    .xo_buf_deregister = m0_mem_buf_deregister,
     .xo_buf_add = mem_buf_add,
     .xo_buf_del = mem_buf_del,
     .xo_bev_deliver_sync = mem_bev_deliver_sync,
     .xo_bev_deliver_all = mem_bev_deliver_all,
     .xo_bev_pending = mem_bev_pending,
     .xo_bev_notify = mem_bev_notify,
-    .xo_get_max_buffer_size = mem_max_buffer_size,
-    .xo_get_max_buffer_segment_size = mem_max_segment_size,
-    .xo_get_max_buffer_segments = mem_max_segments,
-    .xo_get_max_buffer_desc_size = mem_max_desc_size,
+    .xo_get_max_buffer_size = m0_mem_max_buffer_size,
+    .xo_get_max_buffer_segment_size = m0_mem_max_segment_size,
+    .xo_get_max_buffer_segments = m0_mem_max_segments,
+    .xo_get_max_buffer_desc_size = m0_mem_max_desc_size,
     .xo_rpc_max_seg_size = default_xo_rpc_max_seg_size,
     .xo_rpc_max_segs_nr = default_xo_rpc_max_segs_nr,
     .xo_rpc_max_msg_size = default_xo_rpc_max_msg_size,

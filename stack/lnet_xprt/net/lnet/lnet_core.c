@@ -44,6 +44,7 @@ static int nlx_core_bevq_provision(struct nlx_core_domain *cd, struct nlx_core_t
             bev_cqueue_add(&ctm->ctm_bevq, (void *)((char *)slots + (size_t)i * NLX_BEV_STRIDE));
     }
     ctm->ctm_bev_needed += need;
+    port_book(PORT_BOOK_M0_SLOT, (int64_t)need);
     return 0;
 }
 
@@ -51,6 +52,7 @@ static void nlx_core_bevq_release(struct nlx_core_transfer_mc *ctm, size_t relea
 {
     M0_PRE(release <= ctm->ctm_bev_needed);
     ctm->ctm_bev_needed -= release;
+    port_book(PORT_BOOK_M0_SLOT, -(int64_t)release);
 }
 
 static bool nlx_core_buf_event_get(struct nlx_core_transfer_mc *ctm,

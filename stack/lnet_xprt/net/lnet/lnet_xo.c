@@ -318,6 +318,8 @@ static int nlx_xo_buf_add(struct m0_net_buffer *nb)
     cb->cb_qtype = nb->nb_qtype;
     cb->cb_length = nb->nb_length;
     cb->cb_max_operations = 1;
+    bp->xb_filled = 0;
+    bp->xb_messages = 0;
     if (nb->nb_qtype == M0_NET_QT_MSG_RECV)
         cb->cb_max_operations = nb->nb_max_receive_msgs;
     rc = nlx_core_bevq_provision(cd, ctm, cb->cb_max_operations);
@@ -415,12 +417,29 @@ static int nlx_xo_core_bev_to_net_bev(struct m0_net_transfer_mc *tm,
     return 0;
 }
 
+/* Messages in a receive buffer, which lie behind each other. */
+static void xo_book_message(const struct m0_net_buffer_event *event)
+{
+    struct nlx_xo_buffer *bp = event->nbe_buffer->nb_xprt_private;
+
+    port_book(PORT_BOOK_M0_MESSAGE, 1);
+    bp->xb_filled += event->nbe_length;
+    bp->xb_messages++;
+    if (bp->xb_messages > bp->xb_core.cb_max_operations)
+        port_book_violation(PORT_BOOK_M0_MESSAGE, "a buffer has more messages than it may take");
+    if (bp->xb_filled > bp->xb_size || event->nbe_offset + event->nbe_length > bp->xb_size)
+        port_book_violation(PORT_BOOK_M0_MESSAGE, "a buffer has longer messages than it has room");
+}
+
 /* One event, with ntm_mutex held but during the callback. False: it had no callback. */
 static bool xo_deliver(struct m0_net_transfer_mc *tm, const struct nlx_core_buffer_event *cbev)
 {
     struct m0_net_buffer_event nbev;
     int rc = nlx_xo_core_bev_to_net_bev(tm, cbev, &nbev);
+    bool message = nbev.nbe_buffer->nb_qtype == M0_NET_QT_MSG_RECV && cbev->cbe_status == 0;
 
+    if (message)
+        xo_book_message(&nbev);
     if (cbev->cbe_unlinked) {
         struct nlx_xo_buffer *bp = nbev.nbe_buffer->nb_xprt_private;
 
@@ -428,6 +447,8 @@ static bool xo_deliver(struct m0_net_transfer_mc *tm, const struct nlx_core_buff
     } else if (rc != 0) {
         nbev.nbe_buffer->nb_flags &= ~(uint64_t)M0_NET_BUF_RETAIN;
         tm->ntm_qstats[M0_NET_QT_MSG_RECV].nqs_num_f_events++;
+        if (message)
+            port_book(PORT_BOOK_M0_MESSAGE, -1);
         return false;
     }
     tm->ntm_callback_counter++;
@@ -435,6 +456,8 @@ static bool xo_deliver(struct m0_net_transfer_mc *tm, const struct nlx_core_buff
     m0_net_buffer_event_post(&nbev);
     m0_mutex_lock(&tm->ntm_mutex);
     tm->ntm_callback_counter--;
+    if (message)
+        port_book(PORT_BOOK_M0_MESSAGE, -1);
     return true;
 }
 

@@ -41,6 +41,8 @@ struct nlx_xo_transfer_mc {
 struct nlx_xo_buffer {
     struct m0_net_buffer *xb_nb;
     m0_bcount_t xb_size; /* of all segments */
+    m0_bcount_t xb_filled; /* by messages since it was added */
+    uint32_t xb_messages; /* these */
     struct nlx_core_buffer xb_core;
     unsigned _debug_;
 };

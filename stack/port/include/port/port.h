@@ -85,9 +85,11 @@ void **port_host_slot(enum port_host_slot slot);
 /*
  * What the host's kernel does when the calling process has gone, however it ended: `release` is
  * called with the process's number (port_process()), on a thread that runs none of its code, and
- * may wait. Not after the host itself has gone. NULL: nothing.
+ * may wait. Not after the host itself has gone. `freeze` is called before, while threads of the
+ * process still run, and returns with the kernel's locks of the process: no thread of it is in the
+ * middle of a system call then. They are stopped at that moment. NULL: nothing.
  */
-void port_at_release(void (*release)(uint64_t process));
+void port_at_release(void (*freeze)(uint64_t process), void (*release)(uint64_t process));
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -185,6 +187,32 @@ enum port_step {
 };
 /* No effect where a real CPU does it, nor on networks that have no such model. */
 void port_step_spend(const char *driver, enum port_step step, uint64_t amount);
+
+/* ---- books -------------------------------------------------------------------------------------
+ */
+
+/*
+ * What begins and has to end, for a simulation's ledger. No effect elsewhere. What a process leaves
+ * open when it is killed is abandoned; what the kernel has for it (from PORT_BOOK_KERNEL on) is
+ * not.
+ */
+enum port_book {
+    PORT_BOOK_M0_BUFFER, /* network buffers that were added, until their final event */
+    PORT_BOOK_M0_MESSAGE, /* messages in buffers, until their events were delivered */
+    PORT_BOOK_M0_DESCRIPTOR, /* of passive buffers, as long as these are queued */
+    PORT_BOOK_M0_POOL, /* buffers that are outside of their pools */
+    PORT_BOOK_M0_SLOT, /* event slots that are reserved */
+    PORT_BOOK_KERNEL,
+    PORT_BOOK_M0_PIN = PORT_BOOK_KERNEL, /* pages of processes that the driver pins */
+    PORT_BOOK_M0_MACHINE, /* of processes in the driver, with their addresses and LNet's objects */
+    PORT_BOOKS
+};
+/* So many begin, or (negative) end, for the calling process. */
+void port_book(enum port_book book, int64_t change);
+/* The calling process says that nothing of a book is open any more. */
+void port_book_close(enum port_book book);
+/* What should be so in the book and is not. The text is static. */
+void port_book_violation(enum port_book book, const char *text);
 
 /* ---- API calls ---------------------------------------------------------------------------------
  */

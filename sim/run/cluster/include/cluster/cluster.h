@@ -73,6 +73,7 @@ struct rank {
     int exit_code;
     enum rank_state state;
     bool gathering; /* inside a barrier or exchange */
+    struct sim_fiber *freezer; /* of a process that ends: has the kernel's locks; NULL: none */
     bool released; /* the kernel released what it had left: its memory stays */
     const char *killed; /* why, interned */
     sim_time_t killed_at, left_at;
@@ -192,13 +193,14 @@ struct cluster_device {
     uint32_t endpoint; /* of the network */
 };
 
-enum { CLUSTER_KERNEL_SLOTS = 1 };
+enum { CLUSTER_KERNEL_SLOTS = 1, CLUSTER_KERNEL_BOOKS = 2, CLUSTER_BOOKS = 7 };
 
 struct cluster_node {
     struct cluster_device *devices; /* in the order of their networks; at most one for each */
     uint32_t device_count;
     bool down; /* it has crashed, and its kernel with it */
     void *kernel[CLUSTER_KERNEL_SLOTS]; /* port_host_slot() */
+    int32_t booked[CLUSTER_KERNEL_BOOKS]; /* port_book(): what the kernel has */
 };
 
 struct cluster {
@@ -228,6 +230,7 @@ struct cluster {
     struct cluster_options options;
     GPtrArray *memory; /* of rank_alloc */
     struct sim_ledger_book raw_book;
+    struct sim_ledger_book books[CLUSTER_BOOKS]; /* port_book(); without a name: not used yet */
     struct sim_fault_point oob_message_point, oob_server_point;
     struct cluster_lnet *lnet; /* NULL: no node has LNet */
     struct oob *oob; /* servers of PMI; NULL until a rank uses it */

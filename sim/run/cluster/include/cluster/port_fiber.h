@@ -13,13 +13,15 @@
 struct port_process {
     struct rank *rank;
     void *slots[PORT_SLOTS];
+    int64_t booked[PORT_BOOK_KERNEL]; /* what it has begun and not ended */
     struct port_thread *threads;
     struct port_armed *timers; /* that may fire */
     struct sim_random random; /* port_random() */
     bool random_ready;
     void (*at_end)(void); /* port_at_end(); NULL: none */
     void (*at_wait)(char *text, size_t size); /* port_at_wait(); NULL: none */
-    void (*at_release)(uint64_t process); /* port_at_release(); NULL: none */
+    void (*at_freeze)(uint64_t process); /* port_at_release(); NULL: none */
+    void (*at_release)(uint64_t process);
 };
 
 struct port_process *port_process_get(struct rank *rank); /* makes it */
@@ -59,11 +61,16 @@ void port_process_ended(struct rank *rank);
  */
 void port_process_release(struct rank *rank);
 bool port_process_releases(const struct rank *rank);
+/* Before its threads are stopped: no one is in a system call when it returns. */
+void port_process_freeze(struct rank *rank);
 /* What the stacks say that a waiting rank waits for; g_free(). NULL: nothing. Outside of fibers. */
 char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */
 void port_findings_register(void);
 
+/* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed.
+ */
+void port_books_end(struct cluster *cluster);
 /* Sets the CPU time of what stacks do (port_spend) from the scenario's parameters. */
 void port_costs_set(const struct aries_params *params);
 

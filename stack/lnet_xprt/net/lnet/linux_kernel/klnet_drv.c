@@ -59,7 +59,7 @@ static uint64_t reference_of(const struct nlx_dd_file *file, uint32_t slot)
     return ((uint64_t)file->df_number << GENERATION_BITS | generation) << SLOT_BITS | (slot + 1);
 }
 
-void *drv_object(const struct nlx_dd_file *file, const void *reference, enum drv_kind kind)
+void *nlx_drv_object(const struct nlx_dd_file *file, const void *reference, enum drv_kind kind)
 {
     uint64_t number = (uintptr_t)reference, slot = number & ((1u << SLOT_BITS) - 1);
     const struct drv_slot *at;
@@ -71,7 +71,7 @@ void *drv_object(const struct nlx_dd_file *file, const void *reference, enum drv
                                                                                    : NULL;
 }
 
-uint64_t drv_reference_new(struct nlx_dd_file *file, void *object, enum drv_kind kind)
+uint64_t nlx_drv_reference_new(struct nlx_dd_file *file, void *object, enum drv_kind kind)
 {
     uint32_t slot = 0, more;
     struct drv_slot *slots;
@@ -96,7 +96,7 @@ uint64_t drv_reference_new(struct nlx_dd_file *file, void *object, enum drv_kind
     return reference_of(file, slot);
 }
 
-void drv_reference_free(struct nlx_dd_file *file, uint64_t reference)
+void nlx_drv_reference_free(struct nlx_dd_file *file, uint64_t reference)
 {
     struct drv_slot *slot = &file->df_slots[(reference & ((1u << SLOT_BITS) - 1)) - 1];
 
@@ -107,7 +107,7 @@ void drv_reference_free(struct nlx_dd_file *file, uint64_t reference)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-int drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page)
+int nlx_drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page)
 {
     int rc;
 
@@ -118,25 +118,27 @@ int drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page)
     if (rc != 0)
         return rc;
     file->df_pinned++;
+    port_book(PORT_BOOK_M0_PIN, 1);
     count(&file->df_dd->dd_stats.ds_pins);
     return 0;
 }
 
-void drv_unpin(struct nlx_dd_file *file, struct page *page)
+void nlx_drv_unpin(struct nlx_dd_file *file, struct page *page)
 {
     M0_ASSERT(file->df_pinned > 0);
     file->df_pinned--;
+    port_book(PORT_BOOK_M0_PIN, -1);
     count(&file->df_dd->dd_stats.ds_unpins);
     file->df_proc.dp_unpin(page);
 }
 
-void *drv_map(struct nlx_dd_file *file, struct page *page)
+void *nlx_drv_map(struct nlx_dd_file *file, struct page *page)
 {
     count(&file->df_dd->dd_stats.ds_maps);
     return file->df_proc.dp_map(page);
 }
 
-void drv_unmap(struct nlx_dd_file *file, struct page *page)
+void nlx_drv_unmap(struct nlx_dd_file *file, struct page *page)
 {
     count(&file->df_dd->dd_stats.ds_unmaps);
     file->df_proc.dp_unmap(page);
@@ -149,34 +151,35 @@ static struct nlx_dd_file *file_of(const struct nlx_kcore_domain *kd)
 
 static void *kd_map(const struct nlx_kcore_domain *kd, struct page *page)
 {
-    return drv_map(file_of(kd), page);
+    return nlx_drv_map(file_of(kd), page);
 }
 
 static void kd_unmap(const struct nlx_kcore_domain *kd, struct page *page)
 {
-    drv_unmap(file_of(kd), page);
+    nlx_drv_unmap(file_of(kd), page);
 }
 
-int drv_object_pin(struct nlx_dd_file *file, const void *address, size_t bytes, struct page **page,
-                   struct nlx_core_kmem_loc *loc)
+int nlx_drv_object_pin(struct nlx_dd_file *file, const void *address, size_t bytes,
+                       struct page **page, struct nlx_core_kmem_loc *loc)
 {
     uint64_t at = (uintptr_t)address, offset = at & ~PAGE_MASK;
     int rc;
 
     if (offset + bytes > PAGE_SIZE || at % sizeof(uint64_t) != 0)
         return -EBADR;
-    rc = drv_pin(file, at, page);
+    rc = nlx_drv_pin(file, at, page);
     if (rc == 0)
         nlx_kcore_kmem_loc_set(loc, *page, (uint32_t)offset);
     return rc;
 }
 
-void drv_read(struct nlx_dd_file *file, const struct nlx_core_kmem_loc *loc, void *to, size_t bytes)
+void nlx_drv_read(struct nlx_dd_file *file, const struct nlx_core_kmem_loc *loc, void *to,
+                  size_t bytes)
 {
-    const char *page = drv_map(file, loc->kl_page);
+    const char *page = nlx_drv_map(file, loc->kl_page);
 
     memcpy(to, page + loc->kl_offset, bytes);
-    drv_unmap(file, loc->kl_page);
+    nlx_drv_unmap(file, loc->kl_page);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -231,10 +234,10 @@ static void stop_all(struct nlx_dd_file *file)
             kd->kd_drv_ops->ko_buf_del(kb->kb_ktm, kb);
     list_for_each_entry_safe (ktm, next_ktm, &kd->kd_drv_tms, ktm_drv_linkage) {
         nlx_kcore_tm_drain(ktm);
-        drv_tm_free(file, drv_tm_of(ktm));
+        nlx_drv_tm_free(file, drv_tm_of(ktm));
     }
     list_for_each_entry_safe (kb, next_kb, &kd->kd_drv_bufs, kb_drv_linkage)
-        drv_buffer_free(file, container_of(kb, struct drv_buffer, db_kb));
+        nlx_drv_buffer_free(file, container_of(kb, struct drv_buffer, db_kb));
 }
 
 /* The domain's object may hold anything by now: the process may have written there. */
@@ -246,7 +249,7 @@ static void release(struct nlx_dd_file *file)
         return;
     stop_all(file);
     file->df_kd.kd_drv_ops->ko_dom_fini(&file->df_kd, &none);
-    drv_unpin(file, file->df_cd_page);
+    nlx_drv_unpin(file, file->df_cd_page);
     file->df_cd_page = NULL;
 }
 
@@ -284,6 +287,17 @@ void nlx_dd_close(struct nlx_dd_file *file)
     m0_free(file);
 }
 
+void nlx_dd_freeze(struct nlx_dd *dd, uint64_t dp_id)
+{
+    struct nlx_dd_file *file;
+
+    m0_mutex_lock(&dd->dd_mutex);
+    list_for_each_entry (file, &dd->dd_files, df_linkage)
+        if (file->df_proc.dp_id == dp_id && !file->df_closing)
+            m0_mutex_lock(&file->df_mutex);
+    m0_mutex_unlock(&dd->dd_mutex);
+}
+
 void nlx_dd_kill(struct nlx_dd *dd, uint64_t dp_id)
 {
     for (;;) {
@@ -319,19 +333,19 @@ static int dom_init(struct nlx_dd_file *file, struct m0_lnet_dev_dom_init_params
 
     if (file->df_cd_page != NULL)
         return -EBADR;
-    rc = drv_object_pin(file, params->ddi_cd, sizeof(*params->ddi_cd), &page, &kd->kd_cd_loc);
+    rc = nlx_drv_object_pin(file, params->ddi_cd, sizeof(*params->ddi_cd), &page, &kd->kd_cd_loc);
     if (rc != 0)
         return rc;
     kd->kd_host = file->df_dd->dd_host;
     kd->kd_map = kd_map;
     kd->kd_unmap = kd_unmap;
     kd->kd_ring = file->df_proc.dp_ring;
-    drv_read(file, &kd->kd_cd_loc, &copy, sizeof(copy));
+    nlx_drv_read(file, &kd->kd_cd_loc, &copy, sizeof(copy));
     if (ops == NULL)
         ops = &nlx_kcore_def_ops;
     rc = ops->ko_dom_init(kd, &copy);
     if (rc != 0) {
-        drv_unpin(file, page);
+        nlx_drv_unpin(file, page);
         return rc;
     }
     kd->kd_drv_ops = ops;
@@ -350,7 +364,7 @@ static int dom_init(struct nlx_dd_file *file, struct m0_lnet_dev_dom_init_params
 static int event_wait(struct nlx_dd_file *file,
                       const struct m0_lnet_dev_buf_event_wait_params *params)
 {
-    struct drv_tm *tm = drv_object(file, params->dbw_ktm, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, params->dbw_ktm, DRV_TM);
     int rc;
 
     if (tm == NULL)
@@ -366,15 +380,15 @@ static int event_wait(struct nlx_dd_file *file,
 static int submit_and_wait(struct nlx_dd_file *file,
                            const struct m0_lnet_dev_buf_event_wait_params *params)
 {
-    struct drv_tm *tm = drv_object(file, params->dbw_ktm, DRV_TM);
-    int rc = tm != NULL ? drv_sq_submit(file, tm) : -EBADR;
+    struct drv_tm *tm = nlx_drv_object(file, params->dbw_ktm, DRV_TM);
+    int rc = tm != NULL ? nlx_drv_sq_submit(file, tm) : -EBADR;
 
     return rc < 0 ? rc : event_wait(file, params);
 }
 
 static int tm_wake(struct nlx_dd_file *file, const void *reference)
 {
-    struct drv_tm *tm = drv_object(file, reference, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, reference, DRV_TM);
 
     if (tm == NULL)
         return -EBADR;
@@ -433,14 +447,14 @@ static int limits(struct nlx_dd_file *file, struct m0_lnet_dev_limits_params *pa
 
 static int submit(struct nlx_dd_file *file, const void *reference)
 {
-    struct drv_tm *tm = drv_object(file, reference, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, reference, DRV_TM);
 
-    return tm != NULL ? drv_sq_submit(file, tm) : -EBADR;
+    return tm != NULL ? nlx_drv_sq_submit(file, tm) : -EBADR;
 }
 
 static int bless_one(struct nlx_dd_file *file, const struct m0_lnet_dev_bev_bless_params *params)
 {
-    int rc = drv_bless(file, params->dbb_ktm, 1, &params->dbb_bev);
+    int rc = nlx_drv_bless(file, params->dbb_ktm, 1, &params->dbb_bev);
 
     return rc > 0 ? 0 : rc;
 }
@@ -457,9 +471,10 @@ static int verb_of_domain(struct nlx_dd_file *file, unsigned cmd, void *arg)
 {
     switch (cmd) {
     case M0_LNET_BUF_REGISTER:
-        return drv_buf_register(file, arg);
+        return nlx_drv_buf_register(file, arg);
     case M0_LNET_BUF_DEREGISTER:
-        return drv_buf_deregister(file, ((struct m0_lnet_dev_buf_deregister_params *)arg)->dbd_kb);
+        return nlx_drv_buf_deregister(file,
+                                      ((struct m0_lnet_dev_buf_deregister_params *)arg)->dbd_kb);
     case M0_LNET_BUF_MSG_RECV:
     case M0_LNET_BUF_MSG_SEND:
     case M0_LNET_BUF_ACTIVE_RECV:
@@ -467,7 +482,7 @@ static int verb_of_domain(struct nlx_dd_file *file, unsigned cmd, void *arg)
     case M0_LNET_BUF_PASSIVE_RECV:
     case M0_LNET_BUF_PASSIVE_SEND:
     case M0_LNET_BUF_DEL:
-        return drv_buf_queue(file, _IOC_NR(cmd), arg);
+        return nlx_drv_buf_queue(file, _IOC_NR(cmd), arg);
     case M0_LNET_BUF_EVENT_WAIT:
         return event_wait(file, arg);
     case M0_LNET_NIDSTR_DECODE:
@@ -478,18 +493,18 @@ static int verb_of_domain(struct nlx_dd_file *file, unsigned cmd, void *arg)
     case M0_LNET_NIDSTRS_GET:
         return nidstrs_get(file, arg);
     case M0_LNET_TM_START:
-        return drv_tm_start(file, ((struct m0_lnet_dev_tm_start_params *)arg)->dts_ctm);
+        return nlx_drv_tm_start(file, ((struct m0_lnet_dev_tm_start_params *)arg)->dts_ctm);
     case M0_LNET_TM_STOP:
-        return drv_tm_stop(file, ((struct m0_lnet_dev_tm_stop_params *)arg)->dts_ktm);
+        return nlx_drv_tm_stop(file, ((struct m0_lnet_dev_tm_stop_params *)arg)->dts_ktm);
     case M0_LNET_BEV_BLESS:
         return bless_one(file, arg);
     case M0_LNET_BEV_BLESS_N: {
         const struct m0_lnet_dev_bev_bless_n_params *params = arg;
 
-        return drv_bless(file, params->dbn_ktm, params->dbn_nr, params->dbn_bevs);
+        return nlx_drv_bless(file, params->dbn_ktm, params->dbn_nr, params->dbn_bevs);
     }
     case M0_LNET_SQ_SETUP:
-        return drv_sq_setup(file, arg);
+        return nlx_drv_sq_setup(file, arg);
     case M0_LNET_SQ_SUBMIT:
         return submit(file, ((struct m0_lnet_dev_tm_params *)arg)->dtp_ktm);
     case M0_LNET_SQ_SUBMIT_AND_WAIT:

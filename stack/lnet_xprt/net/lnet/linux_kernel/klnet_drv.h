@@ -60,6 +60,9 @@ long nlx_dd_ioctl(struct nlx_dd_file *file, unsigned cmd, void *arg);
 /* The last duplicate of the descriptor is closed: frees all that belongs to it, and waits for what
  * LNet still does. */
 void nlx_dd_close(struct nlx_dd_file *file);
+/* A process is about to be killed by nlx_dd_kill: returns with the locks of its files, so no thread
+ * of it is in the middle of a verb, but for waits. */
+void nlx_dd_freeze(struct nlx_dd *dd, uint64_t dp_id);
 /* A process has died, at any point: closes its files. Its threads do not run any more. */
 void nlx_dd_kill(struct nlx_dd *dd, uint64_t dp_id);
 void nlx_dd_stats_get(const struct nlx_dd *dd, struct nlx_dd_stats *stats);

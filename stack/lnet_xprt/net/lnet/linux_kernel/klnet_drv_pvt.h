@@ -72,41 +72,41 @@ static inline struct drv_tm *drv_tm_of(struct nlx_kcore_transfer_mc *ktm)
 }
 
 /* klnet_drv.c */
-void *drv_object(const struct nlx_dd_file *file, const void *reference, enum drv_kind kind);
+void *nlx_drv_object(const struct nlx_dd_file *file, const void *reference, enum drv_kind kind);
 /* 0: no memory. */
-uint64_t drv_reference_new(struct nlx_dd_file *file, void *object, enum drv_kind kind);
-void drv_reference_free(struct nlx_dd_file *file, uint64_t reference);
+uint64_t nlx_drv_reference_new(struct nlx_dd_file *file, void *object, enum drv_kind kind);
+void nlx_drv_reference_free(struct nlx_dd_file *file, uint64_t reference);
 /* Pins the page of a shared object, which must not cross it. 0, -EBADR, -EFAULT, -ENOMEM. */
-int drv_object_pin(struct nlx_dd_file *file, const void *address, size_t bytes, struct page **page,
-                   struct nlx_core_kmem_loc *loc);
-int drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page);
-void drv_unpin(struct nlx_dd_file *file, struct page *page);
+int nlx_drv_object_pin(struct nlx_dd_file *file, const void *address, size_t bytes,
+                       struct page **page, struct nlx_core_kmem_loc *loc);
+int nlx_drv_pin(struct nlx_dd_file *file, uint64_t address, struct page **page);
+void nlx_drv_unpin(struct nlx_dd_file *file, struct page *page);
 /* Copies from and to a pinned object. */
-void drv_read(struct nlx_dd_file *file, const struct nlx_core_kmem_loc *loc, void *to,
-              size_t bytes);
-void *drv_map(struct nlx_dd_file *file, struct page *page);
-void drv_unmap(struct nlx_dd_file *file, struct page *page);
+void nlx_drv_read(struct nlx_dd_file *file, const struct nlx_core_kmem_loc *loc, void *to,
+                  size_t bytes);
+void *nlx_drv_map(struct nlx_dd_file *file, struct page *page);
+void nlx_drv_unmap(struct nlx_dd_file *file, struct page *page);
 
 /* klnet_drv_verbs.c */
-int drv_buf_register(struct nlx_dd_file *file,
-                     const struct m0_lnet_dev_buf_register_params *params);
-int drv_buf_deregister(struct nlx_dd_file *file, const void *reference);
-int drv_operation(struct nlx_dd_file *file, unsigned verb, struct drv_tm *tm,
-                  struct drv_buffer *buffer, const struct nlx_core_buffer *cb);
-int drv_buf_queue(struct nlx_dd_file *file, unsigned verb,
-                  const struct m0_lnet_dev_buf_queue_params *params);
-int drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *shared);
-int drv_tm_stop(struct nlx_dd_file *file, const void *reference);
-int drv_bless(struct nlx_dd_file *file, const void *ktm, uint32_t nr,
-              struct nlx_core_buffer_event *const *bevs);
+int nlx_drv_buf_register(struct nlx_dd_file *file,
+                         const struct m0_lnet_dev_buf_register_params *params);
+int nlx_drv_buf_deregister(struct nlx_dd_file *file, const void *reference);
+int nlx_drv_operation(struct nlx_dd_file *file, unsigned verb, struct drv_tm *tm,
+                      struct drv_buffer *buffer, const struct nlx_core_buffer *cb);
+int nlx_drv_buf_queue(struct nlx_dd_file *file, unsigned verb,
+                      const struct m0_lnet_dev_buf_queue_params *params);
+int nlx_drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *shared);
+int nlx_drv_tm_stop(struct nlx_dd_file *file, const void *reference);
+int nlx_drv_bless(struct nlx_dd_file *file, const void *ktm, uint32_t nr,
+                  struct nlx_core_buffer_event *const *bevs);
 /* Nothing uses it any more. */
-void drv_buffer_free(struct nlx_dd_file *file, struct drv_buffer *buffer);
-void drv_tm_free(struct nlx_dd_file *file, struct drv_tm *tm);
+void nlx_drv_buffer_free(struct nlx_dd_file *file, struct drv_buffer *buffer);
+void nlx_drv_tm_free(struct nlx_dd_file *file, struct drv_tm *tm);
 
 /* klnet_drv_sq.c */
-int drv_sq_setup(struct nlx_dd_file *file, const struct m0_lnet_dev_sq_setup_params *params);
+int nlx_drv_sq_setup(struct nlx_dd_file *file, const struct m0_lnet_dev_sq_setup_params *params);
 /* The number of entries that were taken, or -EBADR. */
-int drv_sq_submit(struct nlx_dd_file *file, struct drv_tm *tm);
-void drv_sq_free(struct nlx_dd_file *file, struct drv_tm *tm);
+int nlx_drv_sq_submit(struct nlx_dd_file *file, struct drv_tm *tm);
+void nlx_drv_sq_free(struct nlx_dd_file *file, struct drv_tm *tm);
 
 #endif

@@ -22,13 +22,13 @@ static void copy(struct nlx_dd_file *file, const struct drv_sq *sq, size_t offse
         size_t inside = offset % PAGE_SIZE,
                part = bytes < PAGE_SIZE - inside ? bytes : PAGE_SIZE - inside;
         struct page *page = sq->sq_pages[offset / PAGE_SIZE];
-        char *mapped = drv_map(file, page);
+        char *mapped = nlx_drv_map(file, page);
 
         if (out)
             memcpy(mapped + inside, at, part);
         else
             memcpy(at, mapped + inside, part);
-        drv_unmap(file, page);
+        nlx_drv_unmap(file, page);
         at += part;
         offset += part;
         bytes -= part;
@@ -41,19 +41,19 @@ static size_t offset_of(const struct drv_sq *sq, uint64_t index)
            (size_t)(index & (sq->sq_nr - 1)) * sizeof(struct nlx_core_sqe);
 }
 
-void drv_sq_free(struct nlx_dd_file *file, struct drv_tm *tm)
+void nlx_drv_sq_free(struct nlx_dd_file *file, struct drv_tm *tm)
 {
     struct drv_sq *sq = &tm->dt_sq;
 
     while (sq->sq_page_count > 0)
-        drv_unpin(file, sq->sq_pages[--sq->sq_page_count]);
+        nlx_drv_unpin(file, sq->sq_pages[--sq->sq_page_count]);
     m0_free(sq->sq_pages);
     sq->sq_pages = NULL;
 }
 
-int drv_sq_setup(struct nlx_dd_file *file, const struct m0_lnet_dev_sq_setup_params *params)
+int nlx_drv_sq_setup(struct nlx_dd_file *file, const struct m0_lnet_dev_sq_setup_params *params)
 {
-    struct drv_tm *tm = drv_object(file, params->dss_ktm, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, params->dss_ktm, DRV_TM);
     uint64_t nr = params->dss_nr, at = (uintptr_t)params->dss_sq;
     struct nlx_core_sq head = {.sq_magic = M0_NET_LNET_SQ_MAGIC};
     uint32_t pages;
@@ -72,10 +72,10 @@ int drv_sq_setup(struct nlx_dd_file *file, const struct m0_lnet_dev_sq_setup_par
     sq->sq_nr = (uint32_t)nr;
     sq->sq_head = 0;
     for (; rc == 0 && sq->sq_page_count < pages; sq->sq_page_count += rc == 0)
-        rc = drv_pin(file, at + (uint64_t)sq->sq_page_count * PAGE_SIZE,
-                     &sq->sq_pages[sq->sq_page_count]);
+        rc = nlx_drv_pin(file, at + (uint64_t)sq->sq_page_count * PAGE_SIZE,
+                         &sq->sq_pages[sq->sq_page_count]);
     if (rc != 0) {
-        drv_sq_free(file, tm);
+        nlx_drv_sq_free(file, tm);
         return rc;
     }
     head.sq_nr = sq->sq_nr;
@@ -97,11 +97,11 @@ static int take(struct nlx_dd_file *file, struct drv_tm *tm, const struct nlx_co
     };
 
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): a reference */
-    *buffer = drv_object(file, (const void *)(uintptr_t)entry->sq_kb, DRV_BUFFER);
-    return *buffer == NULL ? -EBADR : drv_operation(file, entry->sq_op, tm, *buffer, &cb);
+    *buffer = nlx_drv_object(file, (const void *)(uintptr_t)entry->sq_kb, DRV_BUFFER);
+    return *buffer == NULL ? -EBADR : nlx_drv_operation(file, entry->sq_op, tm, *buffer, &cb);
 }
 
-int drv_sq_submit(struct nlx_dd_file *file, struct drv_tm *tm)
+int nlx_drv_sq_submit(struct nlx_dd_file *file, struct drv_tm *tm)
 {
     struct drv_sq *sq = &tm->dt_sq;
     uint64_t tail;

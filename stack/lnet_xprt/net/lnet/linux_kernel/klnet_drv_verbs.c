@@ -20,13 +20,13 @@ static struct page *pin_segment(void *arg, uint64_t address, int *rc)
 {
     struct page *page = NULL;
 
-    *rc = drv_pin(arg, address, &page);
+    *rc = nlx_drv_pin(arg, address, &page);
     return page;
 }
 
 static void unpin_segment(void *arg, struct page *page)
 {
-    drv_unpin(arg, page);
+    nlx_drv_unpin(arg, page);
 }
 
 /* Reads the vector, and makes the page vector of it. */
@@ -64,11 +64,12 @@ static void drop_kiov(struct nlx_dd_file *file, struct nlx_kcore_buffer *kb)
     uint32_t i;
 
     for (i = kb->kb_kiov_len; i-- > 0;)
-        drv_unpin(file, kb->kb_kiov[i].kiov_page);
+        nlx_drv_unpin(file, kb->kb_kiov[i].kiov_page);
     nlx_kcore_kiov_free(kb);
 }
 
-int drv_buf_register(struct nlx_dd_file *file, const struct m0_lnet_dev_buf_register_params *params)
+int nlx_drv_buf_register(struct nlx_dd_file *file,
+                         const struct m0_lnet_dev_buf_register_params *params)
 {
     const struct nlx_kcore_ops *ops = file->df_kd.kd_drv_ops;
     struct nlx_core_buffer copy, *shared;
@@ -82,11 +83,11 @@ int drv_buf_register(struct nlx_dd_file *file, const struct m0_lnet_dev_buf_regi
     M0_ALLOC_PTR(buffer);
     if (buffer == NULL)
         return -ENOMEM;
-    rc = drv_object_pin(file, params->dbr_lcbuf, sizeof(copy), &buffer->db_page,
-                        &buffer->db_kb.kb_cb_loc);
+    rc = nlx_drv_object_pin(file, params->dbr_lcbuf, sizeof(copy), &buffer->db_page,
+                            &buffer->db_kb.kb_cb_loc);
     if (rc != 0)
         goto free_buffer;
-    drv_read(file, &buffer->db_kb.kb_cb_loc, &copy, sizeof(copy));
+    nlx_drv_read(file, &buffer->db_kb.kb_cb_loc, &copy, sizeof(copy));
     if (copy.cb_magic != 0 || copy.cb_kpvt != NULL) { /* registered already */
         rc = -EBADR;
         goto unpin;
@@ -94,7 +95,7 @@ int drv_buf_register(struct nlx_dd_file *file, const struct m0_lnet_dev_buf_regi
     rc = make_kiov(file, &params->dbr_bvec, &buffer->db_kb);
     if (rc != 0)
         goto unpin;
-    buffer->db_reference = drv_reference_new(file, buffer, DRV_BUFFER);
+    buffer->db_reference = nlx_drv_reference_new(file, buffer, DRV_BUFFER);
     rc = buffer->db_reference == 0 ? -ENOMEM : 0;
     if (rc != 0)
         goto drop;
@@ -112,17 +113,17 @@ int drv_buf_register(struct nlx_dd_file *file, const struct m0_lnet_dev_buf_regi
     return 0;
 
 unreference:
-    drv_reference_free(file, buffer->db_reference);
+    nlx_drv_reference_free(file, buffer->db_reference);
 drop:
     drop_kiov(file, &buffer->db_kb);
 unpin:
-    drv_unpin(file, buffer->db_page);
+    nlx_drv_unpin(file, buffer->db_page);
 free_buffer:
     m0_free(buffer);
     return rc;
 }
 
-void drv_buffer_free(struct nlx_dd_file *file, struct drv_buffer *buffer)
+void nlx_drv_buffer_free(struct nlx_dd_file *file, struct drv_buffer *buffer)
 {
     struct nlx_core_buffer copy = {.cb_magic = 0}, *shared;
 
@@ -133,29 +134,29 @@ void drv_buffer_free(struct nlx_dd_file *file, struct drv_buffer *buffer)
     shared->cb_magic = 0;
     nlx_kcore_unmap(&file->df_kd, &buffer->db_kb.kb_cb_loc);
     drop_kiov(file, &buffer->db_kb);
-    drv_unpin(file, buffer->db_page);
-    drv_reference_free(file, buffer->db_reference);
+    nlx_drv_unpin(file, buffer->db_page);
+    nlx_drv_reference_free(file, buffer->db_reference);
     file->df_bufs--;
     __atomic_sub_fetch(&file->df_dd->dd_stats.ds_bufs, 1, __ATOMIC_RELAXED);
     m0_free(buffer);
 }
 
-int drv_buf_deregister(struct nlx_dd_file *file, const void *reference)
+int nlx_drv_buf_deregister(struct nlx_dd_file *file, const void *reference)
 {
-    struct drv_buffer *buffer = drv_object(file, reference, DRV_BUFFER);
+    struct drv_buffer *buffer = nlx_drv_object(file, reference, DRV_BUFFER);
 
     if (buffer == NULL)
         return -EBADR;
     if (nlx_kcore_buffer_busy(&buffer->db_kb))
         return -EBUSY;
-    drv_buffer_free(file, buffer);
+    nlx_drv_buffer_free(file, buffer);
     return 0;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-int drv_operation(struct nlx_dd_file *file, unsigned verb, struct drv_tm *tm,
-                  struct drv_buffer *buffer, const struct nlx_core_buffer *cb)
+int nlx_drv_operation(struct nlx_dd_file *file, unsigned verb, struct drv_tm *tm,
+                      struct drv_buffer *buffer, const struct nlx_core_buffer *cb)
 {
     const struct nlx_kcore_ops *ops = file->df_kd.kd_drv_ops;
     struct nlx_kcore_transfer_mc *ktm = &tm->dt_ktm;
@@ -180,11 +181,11 @@ int drv_operation(struct nlx_dd_file *file, unsigned verb, struct drv_tm *tm,
     }
 }
 
-int drv_buf_queue(struct nlx_dd_file *file, unsigned verb,
-                  const struct m0_lnet_dev_buf_queue_params *params)
+int nlx_drv_buf_queue(struct nlx_dd_file *file, unsigned verb,
+                      const struct m0_lnet_dev_buf_queue_params *params)
 {
-    struct drv_tm *tm = drv_object(file, params->dbq_ktm, DRV_TM);
-    struct drv_buffer *buffer = drv_object(file, params->dbq_kb, DRV_BUFFER);
+    struct drv_tm *tm = nlx_drv_object(file, params->dbq_ktm, DRV_TM);
+    struct drv_buffer *buffer = nlx_drv_object(file, params->dbq_kb, DRV_BUFFER);
     struct nlx_core_buffer copy;
 
     if (tm == NULL || buffer == NULL)
@@ -192,13 +193,13 @@ int drv_buf_queue(struct nlx_dd_file *file, unsigned verb,
     if (verb == _IOC_NR(M0_LNET_BUF_DEL))
         return file->df_kd.kd_drv_ops->ko_buf_del(&tm->dt_ktm, &buffer->db_kb);
     /* What the process writes from now on has no effect. */
-    drv_read(file, &buffer->db_kb.kb_cb_loc, &copy, sizeof(copy));
-    return drv_operation(file, verb, tm, buffer, &copy);
+    nlx_drv_read(file, &buffer->db_kb.kb_cb_loc, &copy, sizeof(copy));
+    return nlx_drv_operation(file, verb, tm, buffer, &copy);
 }
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
-int drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *address)
+int nlx_drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *address)
 {
     struct nlx_kcore_domain *kd = &file->df_kd;
     struct nlx_core_transfer_mc copy, *shared;
@@ -210,15 +211,15 @@ int drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *address)
     M0_ALLOC_PTR(tm);
     if (tm == NULL)
         return -ENOMEM;
-    rc = drv_object_pin(file, address, sizeof(copy), &tm->dt_page, &tm->dt_ktm.ktm_ctm_loc);
+    rc = nlx_drv_object_pin(file, address, sizeof(copy), &tm->dt_page, &tm->dt_ktm.ktm_ctm_loc);
     if (rc != 0)
         goto free_tm;
-    drv_read(file, &tm->dt_ktm.ktm_ctm_loc, &copy, sizeof(copy));
+    nlx_drv_read(file, &tm->dt_ktm.ktm_ctm_loc, &copy, sizeof(copy));
     if (copy.ctm_magic != 0 || copy.ctm_mb_counter != 0 || copy.ctm_kpvt != NULL) {
         rc = -EBADR; /* started already */
         goto unpin;
     }
-    tm->dt_reference = drv_reference_new(file, tm, DRV_TM);
+    tm->dt_reference = nlx_drv_reference_new(file, tm, DRV_TM);
     rc = tm->dt_reference == 0 ? -ENOMEM : 0;
     if (rc != 0)
         goto unpin;
@@ -227,6 +228,7 @@ int drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *address)
         goto unreference;
     list_add_tail(&tm->dt_ktm.ktm_drv_linkage, &kd->kd_drv_tms);
     file->df_tms++;
+    port_book(PORT_BOOK_M0_MACHINE, 1);
     __atomic_add_fetch(&file->df_dd->dd_stats.ds_tms, 1, __ATOMIC_RELAXED);
     shared = nlx_kcore_map(kd, &tm->dt_ktm.ktm_ctm_loc);
     shared->ctm_addr = copy.ctm_addr;
@@ -237,9 +239,9 @@ int drv_tm_start(struct nlx_dd_file *file, struct nlx_core_transfer_mc *address)
     return 0;
 
 unreference:
-    drv_reference_free(file, tm->dt_reference);
+    nlx_drv_reference_free(file, tm->dt_reference);
 unpin:
-    drv_unpin(file, tm->dt_page);
+    nlx_drv_unpin(file, tm->dt_page);
 free_tm:
     m0_free(tm);
     return rc;
@@ -251,7 +253,7 @@ static void drop_slots(struct nlx_dd_file *file, struct drv_tm *tm)
 
     list_for_each_entry_safe (kbe, next, &tm->dt_ktm.ktm_drv_bevs, kbe_drv_linkage) {
         list_del(&kbe->kbe_drv_linkage);
-        drv_unpin(file, kbe->kbe_loc.kl_page);
+        nlx_drv_unpin(file, kbe->kbe_loc.kl_page);
         m0_free(kbe);
     }
     file->df_bevs -= tm->dt_bevs;
@@ -259,35 +261,36 @@ static void drop_slots(struct nlx_dd_file *file, struct drv_tm *tm)
 }
 
 /* Slots and ring are unpinned when nothing of LNet can write there any more. */
-void drv_tm_free(struct nlx_dd_file *file, struct drv_tm *tm)
+void nlx_drv_tm_free(struct nlx_dd_file *file, struct drv_tm *tm)
 {
     struct nlx_core_transfer_mc copy = {.ctm_magic = 0}, *shared;
 
     file->df_kd.kd_drv_ops->ko_tm_stop(&copy, &tm->dt_ktm);
     list_del(&tm->dt_ktm.ktm_drv_linkage);
     drop_slots(file, tm);
-    drv_sq_free(file, tm);
+    nlx_drv_sq_free(file, tm);
     shared = nlx_kcore_map(&file->df_kd, &tm->dt_ktm.ktm_ctm_loc);
     shared->ctm_kpvt = NULL;
     shared->ctm_mb_counter = 0;
     shared->ctm_magic = 0;
     nlx_kcore_unmap(&file->df_kd, &tm->dt_ktm.ktm_ctm_loc);
-    drv_unpin(file, tm->dt_page);
-    drv_reference_free(file, tm->dt_reference);
+    nlx_drv_unpin(file, tm->dt_page);
+    nlx_drv_reference_free(file, tm->dt_reference);
     file->df_tms--;
+    port_book(PORT_BOOK_M0_MACHINE, -1);
     __atomic_sub_fetch(&file->df_dd->dd_stats.ds_tms, 1, __ATOMIC_RELAXED);
     m0_free(tm);
 }
 
-int drv_tm_stop(struct nlx_dd_file *file, const void *reference)
+int nlx_drv_tm_stop(struct nlx_dd_file *file, const void *reference)
 {
-    struct drv_tm *tm = drv_object(file, reference, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, reference, DRV_TM);
 
     if (tm == NULL)
         return -EBADR;
     if (tm->dt_waiters != 0 || !nlx_kcore_tm_idle(&tm->dt_ktm))
         return -EBUSY;
-    drv_tm_free(file, tm);
+    nlx_drv_tm_free(file, tm);
     return 0;
 }
 
@@ -314,9 +317,9 @@ static int slot_new(struct nlx_dd_file *file, const struct drv_tm *tm,
     M0_ALLOC_PTR(kbe);
     if (kbe == NULL)
         return -ENOMEM;
-    rc = drv_object_pin(file, address, sizeof(*address), &page, &kbe->kbe_loc);
+    rc = nlx_drv_object_pin(file, address, sizeof(*address), &page, &kbe->kbe_loc);
     if (rc == 0 && is_blessed(tm, &kbe->kbe_loc)) {
-        drv_unpin(file, page);
+        nlx_drv_unpin(file, page);
         rc = -EBADR;
     }
     if (rc != 0) {
@@ -328,10 +331,10 @@ static int slot_new(struct nlx_dd_file *file, const struct drv_tm *tm,
 }
 
 /* All of them or none. */
-int drv_bless(struct nlx_dd_file *file, const void *reference, uint32_t nr,
-              struct nlx_core_buffer_event *const *bevs)
+int nlx_drv_bless(struct nlx_dd_file *file, const void *reference, uint32_t nr,
+                  struct nlx_core_buffer_event *const *bevs)
 {
-    struct drv_tm *tm = drv_object(file, reference, DRV_TM);
+    struct drv_tm *tm = nlx_drv_object(file, reference, DRV_TM);
     struct nlx_kcore_buffer_event *made[M0_LNET_BLESS_MAX];
     uint32_t bound = file->df_limits.dc_max_bevs, i, j;
     int rc = 0;
@@ -345,7 +348,7 @@ int drv_bless(struct nlx_dd_file *file, const void *reference, uint32_t nr,
         for (j = 0; rc == 0 && j < i; j++)
             if (nlx_kcore_kmem_loc_eq(&made[i]->kbe_loc, &made[j]->kbe_loc)) {
                 rc = -EBADR;
-                drv_unpin(file, made[i]->kbe_loc.kl_page);
+                nlx_drv_unpin(file, made[i]->kbe_loc.kl_page);
                 m0_free(made[i]);
             }
         if (rc != 0)
@@ -353,7 +356,7 @@ int drv_bless(struct nlx_dd_file *file, const void *reference, uint32_t nr,
     }
     if (rc != 0) {
         while (i-- > 0) {
-            drv_unpin(file, made[i]->kbe_loc.kl_page);
+            nlx_drv_unpin(file, made[i]->kbe_loc.kl_page);
             m0_free(made[i]);
         }
         return rc;

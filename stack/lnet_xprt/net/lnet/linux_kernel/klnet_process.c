@@ -56,6 +56,11 @@ static void release(uint64_t process)
     drop(kernel);
 }
 
+static void freeze(uint64_t process)
+{
+    nlx_dd_freeze(current()->nk_driver, process);
+}
+
 static struct nlx_kernel *kernel_new(void)
 {
     struct nlx_kernel *kernel;
@@ -87,14 +92,14 @@ const struct m0_net_xprt *m0_net_lnet_begin(enum m0_lnet_flavour flavour)
     nlx_kcore_host_set_find(find_host);
     nlx_dd_local_set(find_driver);
     nlx_ucore_dev_name = "sim:";
-    port_at_release(release);
+    port_at_release(freeze, release);
     return flavour == M0_LNET_KERNEL_FLAVOUR ? &m0_net_lnet_kxprt : &m0_net_lnet_xprt;
 }
 
 void m0_net_lnet_end(void)
 {
     m0_net_fini();
-    port_at_release(NULL);
+    port_at_release(NULL, NULL);
     drop(current());
 }
 

@@ -120,30 +120,6 @@ static void release_body(void *arg)
     sim_event_schedule(&rank->reap, sim_now());
 }
 
-/* It keeps the locks until it is killed with the other threads. */
-static void freeze_body(void *arg)
-{
-    static const struct sim_wait wait = {.text = "the end of its process"};
-    struct rank *rank = arg;
-
-    port_process_freeze(rank);
-    sim_event_schedule(&rank->reap, sim_now());
-    for (;;)
-        sim_wait_until(SIM_NEVER, &wait);
-}
-
-/* True: it began to freeze the process, and schedules the rank's event again. */
-static bool freeze(struct rank *rank)
-{
-    if (rank->freezer != NULL || !port_process_releases(rank))
-        return false;
-    rank->freezer = sim_fiber_start(freeze_body, rank, "kernel", sim_now());
-    if (rank->freezer == NULL)
-        return false;
-    rank_bind(rank, rank->freezer);
-    return true;
-}
-
 /* Runs as an event of its own, because the process must live until the code that killed it has
  * returned. */
 static void reap(struct sim_event *event)
@@ -152,7 +128,7 @@ static void reap(struct sim_event *event)
     struct sim_fiber *kernel = NULL;
 
     g_assert(rank->state == RANK_ENDED || rank->state == RANK_KILLED);
-    if (freeze(rank))
+    if (rank_freeze(rank))
         return;
     rank_threads_kill(rank);
     if (rank->fiber != NULL)

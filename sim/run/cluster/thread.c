@@ -63,6 +63,29 @@ void rank_threads_kill(struct rank *rank)
     }
 }
 
+/* It keeps the locks until it is killed with the other threads. */
+static void freeze_body(void *arg)
+{
+    static const struct sim_wait wait = {.text = "the end of its process"};
+    struct rank *rank = arg;
+
+    port_process_freeze(rank);
+    sim_event_schedule(&rank->reap, sim_now());
+    for (;;)
+        sim_wait_until(SIM_NEVER, &wait);
+}
+
+bool rank_freeze(struct rank *rank)
+{
+    if (rank->freezer != NULL || !port_process_releases(rank))
+        return false;
+    rank->freezer = sim_fiber_start(freeze_body, rank, "kernel", sim_now());
+    if (rank->freezer == NULL)
+        return false;
+    rank_bind(rank, rank->freezer);
+    return true;
+}
+
 static void thread_body(void *arg)
 {
     struct rank_thread *thread = arg;

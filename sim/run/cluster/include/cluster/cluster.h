@@ -305,6 +305,9 @@ void rank_start(struct rank *rank,
 void rank_wake(struct rank *rank); /* all its threads check what they wait for */
 bool rank_runs_here(const struct rank *rank); /* one of its threads is the running fiber */
 void rank_threads_kill(struct rank *rank); /* all but the first */
+/* Before that: completes the system calls of its threads. True: this takes a while, and schedules
+ * the rank's event `reap` then. */
+bool rank_freeze(struct rank *rank);
 void rank_gather_check(struct job *job); /* releases the ranks that wait for a killed rank */
 
 /* The environment of a rank (environment.c): what a launcher exports, then `env:` of its job. */

@@ -42,7 +42,7 @@ done
 mkdir -p "$folder/bin"
 : >"$folder/build.ninja"
 for word in "$@"; do
-    case $word in -DTESTS=* | -DBENCH=*) echo "${word#-D}" | sed 's/=/:BOOL=/' ;; esac
+    case $word in -DTESTS=* | -DBENCH=* | -DFAT_OBJECTS=*) echo "${word#-D}" | sed 's/=/:BOOL=/' ;; esac
 done >"$folder/CMakeCache.txt"
 """
 # -W -f FORMAT NAME...: all are installed, but cmocka when it is gone.
@@ -174,14 +174,14 @@ def test_installing_says_something_when_it_fails(machine, works):
 
 def test_running_configures_and_builds_what_running_takes(machine):
     assert machine.dev("run", "some.yaml").returncode == 0
-    assert [re.findall(r"-D\w+=\w+", line) for line in machine.log("cmake")] == [["-DTESTS=OFF", "-DBENCH=OFF"]]
+    assert [re.findall(r"-D\w+=\w+", line) for line in machine.log("cmake")] == [["-DTESTS=OFF", "-DBENCH=OFF", "-DFAT_OBJECTS=OFF"]]
     assert [line.split()[-1] for line in machine.log("ninja")] == ["sim-run"]
 
 
 def test_commands_of_both_kinds_alternate_without_configuring_anew(machine):
-    for command, parts in [(["run", "some.yaml"], "-DTESTS=OFF -DBENCH=OFF"), (["run", "some.yaml"], None),
-                           (["bench"], "-DTESTS=OFF -DBENCH=ON"), (["run", "some.yaml"], None),
-                           (["build"], "-DTESTS=ON -DBENCH=ON"), (["run", "some.yaml"], None), (["bench"], None), (["build"], None)]:
+    for command, parts in [(["run", "some.yaml"], "-DTESTS=OFF -DBENCH=OFF -DFAT_OBJECTS=OFF"), (["run", "some.yaml"], None),
+                           (["bench"], "-DTESTS=OFF -DBENCH=ON -DFAT_OBJECTS=ON"), (["run", "some.yaml"], None),
+                           (["build"], "-DTESTS=ON -DBENCH=ON -DFAT_OBJECTS=ON"), (["run", "some.yaml"], None), (["bench"], None), (["build"], None)]:
         done = machine.dev(*command)
         assert done.returncode == 0, done.stderr
         assert [" ".join(re.findall(r"-D\w+=\w+", line)) for line in machine.log("cmake")] == ([parts] if parts else []), command

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Pictures of docs/validation.md: curves over the size of a transfer with published points on them, and all deviations.
+"""Pictures of docs/validation.md: curves over the size of a transfer with published points on them, all deviations, and the
+networks of the Madeleine II paper.
 
 Drawn by `harness/validation.py --docs`.
 """
@@ -89,6 +90,64 @@ def curve(name, heading, label, divisor, scale, scenario, curves, ids, by_id):
     return name, figure
 
 
+# The networks of the Madeleine II paper. Heading, scenario, curves (prefix of the jobs, label), and the paper's Table 2: us for
+# 4 bytes and MB/s for 1 MiB, of which it has no raw one for SISCI.
+TABLE_2 = [
+    ("TCP on Fast Ethernet", "tcp_times", [("raw", "raw TCP"), ("mad", "Madeleine II")],
+     [("raw", "o", 59.8, 11.1), ("Madeleine II", "s", 67.2, 11.0), ("Madeleine I", "^", 77.4, 10.5)]),
+    ("SISCI on SCI", "sci_times", [("raw", "raw stores"), ("one", "Madeleine II"), ("two", "Madeleine II, two segments")],
+     [("raw", "o", 2.3, None), ("Madeleine II", "s", 7.9, 57.0), ("Madeleine I", "^", 5.9, 70.0)]),
+]
+
+
+def rates(scenario):
+    """{prefix of the jobs: [(size, MB/s)]} by the median one-way times of a scenario of Madeleine."""
+    result = jacquard.run(jacquard.ROOT / "scenarios" / "madeleine" / f"{scenario}.yaml")
+    if not result.ok:
+        raise SystemExit(result.report())
+    found = {}
+    for name, metric in result.metrics.items():
+        if match := re.fullmatch(r"([a-z]+)(\d+)\.latency", name):
+            size = int(match.group(2))
+            found.setdefault(match.group(1), []).append((size, size * 1e6 / metric["p50"]))
+    return {prefix: sorted(curve) for prefix, curve in found.items()}
+
+
+def rate_axes(axes, heading, curves):
+    for color, style, (label, curve) in zip(SIMULATED, ("-", "-", "--"), curves):
+        axes.plot(*zip(*curve), style, color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    sizes = [size for _, curve in curves for size, _ in curve]
+    size_axis(axes, [4, *sizes])
+    axes.set_ylabel("bytes per median one-way time (MB/s)")
+    axes.set_title(heading, fontsize=11)
+    axes.grid(True, alpha=0.3)
+
+
+def table_2():
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+    for axes, (heading, scenario, curves, paper) in zip(panels, TABLE_2):
+        found = rates(scenario)
+        rate_axes(axes, heading, [(label, found[prefix]) for prefix, label in curves])
+        for label, marker, latency, bandwidth in paper:
+            known = [(4, 4 / latency), (1 << 20, bandwidth)]
+            axes.plot(*zip(*[point for point in known if point[1]]), marker, color=PUBLISHED, markersize=6, markerfacecolor="none",
+                      label=f"paper: {label}", zorder=3)
+        axes.legend(frameon=False, fontsize=8)
+    return "validation-madeleine-table-2", figure
+
+
+def figure_4():
+    found = {**rates("via_methods"), **rates("via_times")}
+    figure, axes = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
+    rate_axes(axes, "Madeleine II over VIA on Fast Ethernet",
+              [("copies (static)", found["static"]), ("registered memory (dynamic)", found["dynamic"]), ("the library's choice", found["multi"])])
+    axes.axvline(5120, color="#888888", linewidth=0.8, linestyle=":", label="5120 bytes: longest copy", zorder=1)
+    axes.legend(frameon=False)
+    return "validation-madeleine-via", figure
+
+
 def deviations(rows):
     """Draws the deviation of each judged row over a bar of its tolerance. Rows that must be exact are left out."""
     rows = [row for row in rows if row.judged and row.use != "bound" and row.tolerance >= 1]
@@ -116,7 +175,7 @@ def draw(rows, folder):
     by_id = {row.id: row for row in rows}
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in [*(curve(*what, by_id) for what in CURVES), deviations(rows)]:
+    for name, figure in [*(curve(*what, by_id) for what in CURVES), deviations(rows), table_2(), figure_4()]:
         path = folder / f"{name}.svg"
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)

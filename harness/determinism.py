@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Checks determinism across builds: for every scenario, the digest and the results of each other build (and of
 the reference in other surroundings: addresses, heap, CPU, environment, folder) are those of the reference build, and the digest is the one that
-tests/digests.csv records. A change that is meant to alter what a scenario does records the new digests with `--record`,
+tests/digests.csv records. All surroundings are changed at once; if that makes a difference, one after the other, to find which. A change that is meant to alter what a scenario does records the new digests with `--record`,
 so that the change shows in the commit. Run by `./dev determinism`."""
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 import jacquard
 from generated import read_csv
 
+ELSEWHERE = "other surroundings"
 RECORD = jacquard.ROOT / "tests" / "digests.csv"
 HEAD = """# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The digest of each shipped scenario, compared by `./dev determinism` and renewed by `./dev determinism --record`.
@@ -43,11 +44,18 @@ def record(digests):
 
 
 def variants(arguments):
-    for name, how in jacquard.runner.SURROUNDINGS.items():
-        yield name, {"program": arguments.reference, **how}
+    yield "again", {"program": arguments.reference}
+    yield ELSEWHERE, {"program": arguments.reference, **jacquard.runner.elsewhere()}
     for text in arguments.other:
         name, _, program = text.partition("=")
         yield name, {"program": program}
+
+
+def which_surroundings(scenario, reference, program):
+    """The names of those that make a difference by themselves."""
+    found = [name for name, how in jacquard.runner.SURROUNDINGS.items()
+             if jacquard.differences(reference, jacquard.run(scenario, program=program, **how))]
+    return ", ".join(found) or "none by itself"
 
 
 def main():
@@ -83,7 +91,10 @@ def main():
             if scenario.is_relative_to(jacquard.ROOT) and not arguments.record and digest != expected.get(name):
                 different.append(f"recorded: digest {expected.get(name, 'none')} (tests/digests.csv; --record renews it)")
             for variant, future in others:
-                different += [f"{variant}: {text}" for text in jacquard.differences(reference, future.result())[:5]]
+                found = [f"{variant}: {text}" for text in jacquard.differences(reference, future.result())[:5]]
+                if found and variant == ELSEWHERE:
+                    found.append(f"that makes a difference: {which_surroundings(scenario, reference, arguments.reference)}")
+                different += found
             print(f"{'DIFFERENT' if different else 'same':9} {(digest or 'none')[:16]:16} {name}", flush=True)
             for text in different:
                 print(f"          {text}")

@@ -127,20 +127,31 @@ WIDE static uint64_t digest_fours(const uint8_t *at, uint64_t words, uint64_t i)
            digest_each(at, words, i);
 }
 
-static uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i)
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+
+static inline uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i, bool wide)
 {
     if (words < 8)
         return digest_each(at, words, i);
-    return __builtin_cpu_supports("avx2") ? digest_fours(at, words, i) : digest_pairs(at, words, i);
+    return wide ? digest_fours(at, words, i) : digest_pairs(at, words, i);
 }
 #else
-static uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i)
+static bool has_avx2(void)
 {
+    return false;
+}
+
+static inline uint64_t digest_words(const uint8_t *at, uint64_t words, uint64_t i, bool wide)
+{
+    (void)wide;
     return digest_each(at, words, i);
 }
 #endif
 
-uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
+static inline uint64_t digest(const void *bytes, uint64_t length, uint64_t offset, bool wide)
 {
     const uint8_t *at = bytes;
     uint64_t i = offset / 8, sum = 0;
@@ -153,8 +164,18 @@ uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
         length -= count;
         i++;
     }
-    sum += digest_words(at, length / 8, i);
+    sum += digest_words(at, length / 8, i, wide);
     if (length % 8 != 0)
         sum += digest_partial(at + (length & ~UINT64_C(7)), 0, length % 8, i + length / 8);
     return sum;
+}
+
+uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
+{
+    return digest(bytes, length, offset, has_avx2());
+}
+
+uint64_t sim_ledger_digest_narrow(const void *bytes, uint64_t length, uint64_t offset)
+{
+    return digest(bytes, length, offset, false);
 }

@@ -110,6 +110,16 @@ static void digest_does_not_depend_on_alignment(void **state)
     }
 }
 
+static void digest_does_not_depend_on_the_processor(void **state)
+{
+    unsigned length, offset;
+
+    for (length = 0; length <= BYTES; length++)
+        for (offset = 0; offset < 16; offset++)
+            assert_true(sim_ledger_digest_narrow(data, length, offset) ==
+                        sim_ledger_digest(data, length, offset));
+}
+
 static void digest_sees_every_bit(void **state)
 {
     static const unsigned lengths[] = {1, 3, 7, 8, 9, 15, 16, 31, 32, 33, 64, 100};
@@ -533,6 +543,7 @@ int main(void)
         TEST(digest_is_the_sum_of_pieces_cut_at_words),
         TEST(digest_of_odd_cuts_repeats),
         TEST(digest_does_not_depend_on_alignment),
+        TEST(digest_does_not_depend_on_the_processor),
         TEST(digest_sees_every_bit),
         TEST(digest_sees_swaps),
         TEST(digest_sees_offset_and_length),

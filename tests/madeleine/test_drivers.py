@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
 SIMULATED = {"simulated": "gni", "lnet_simulated": "lnet", "sisci": "sisci", "ethernet": "tcp", "via": "via:/dev/via_eth0",
              "sbp": "sbp"}  # network → adapter
-NETWORKS = ["tcp", "gni", "lnet", *SIMULATED]
+# Slow: in a coverage run, scenarios and C tests execute the drivers of the small networks.
+NETWORKS = ["tcp", "gni", "lnet", "simulated", *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED if name != "simulated")]
 # Beside Aries, as programs with a main() need it.
 MACHINE = [{"name": "aries", "topology": "dragonfly", "preset": "mini2"}, {"name": "sci", "kind": "sci", "nodes": 8},
            {"name": "eth", "kind": "ethernet", "nodes": 8}, {"name": "via", "kind": "via", "nodes": 8},

@@ -94,7 +94,8 @@ def lnet_jobs(draw, name, fabric):
     ranks_min = workload["ranks_min"]
     count = draw(st.integers(ranks_min, max(ranks_min, min(nodes_of(fabric), RANKS_MAX))))
     arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]
-                 if one["type"] in ("count", "size") or draw(st.booleans())}
+                 if one["name"] not in ("dies", "retries", "serve", "timeout")  # a server that dies, and what goes with it
+                 and (one["type"] in ("count", "size") or draw(st.booleans()))}
     if "servers" in arguments:
         arguments["servers"] = min(arguments["servers"], count - ranks_min + 1)
     if "buffers" in arguments:  # a server with fewer buffers than clients loses messages
@@ -133,7 +134,7 @@ def jobs(draw, name, fabric):
     aries = fabric["topology"] == "dragonfly"
     # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. For LNet's clients see lnet_jobs.
     # Others are written for the machine of their scenario, or need an even number of ranks.
-    special = ("pmi_names", "pmi_spawn", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
+    special = ("pmi_names", "pmi_spawn", "mad_forward", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
     elsewhere = (*LNET_CLIENTS, *SMALL_NETWORKS, *(() if aries else ("mad_",)))
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
                                      and one["name"] not in special and not one["name"].startswith(elsewhere)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the small networks have in common: their numbers, the fate of a packet, who calls. */
+/* The common part of the small networks: parameters, losses of packets, the calling process. */
 #include "model.h"
 
 #include <assert.h>

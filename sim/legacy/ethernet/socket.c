@@ -326,7 +326,7 @@ static short state_of(const struct tcp_socket *socket)
                    (socket->ended ? POLLRDHUP : 0) | (socket->error != 0 ? POLLERR : 0));
 }
 
-/* What a keepalive probe would find: no answer, or that of a host that has forgotten the stream. */
+/* Ends the stream if a keepalive probe would get no answer, or a reset from the other host. */
 static void probe(struct tcp_socket *socket)
 {
     const struct legacy_network *network = socket->port->devices->network;

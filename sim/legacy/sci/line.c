@@ -13,7 +13,7 @@
 
 enum { WORDS = SCI_LINE_BYTES / 4, REORDERED = 32 /* lines that may overtake each other */ };
 
-/* What a line carries; lines that overtake each other exchange it. */
+/* The stores of a line. Two lines that arrive in the other order exchange their contents. */
 struct content {
     struct sci_memory *memory;
     size_t offset; /* in the segment, of the line */

@@ -72,7 +72,7 @@ static const struct scenario_job *job_by_name(const struct scenario *scenario, c
     return NULL;
 }
 
-/* What has metrics besides jobs. */
+/* Layers whose metrics an expectation may name, besides those of jobs. */
 static const char *const layers[] = {"net", "aries", "lnet", "legacy", "pmi", "engine"};
 
 static bool refuse_owner(const struct scenario *scenario,

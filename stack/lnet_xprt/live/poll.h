@@ -26,7 +26,7 @@ static inline void m0_live_poll_begin(struct m0_live_poll *poll)
     poll->until = poll->limit == 0 ? 0 : port_now() + poll->limit;
 }
 
-/* After a look in vain. False: it is time to sleep. */
+/* After a poll that found nothing. False: it is time to sleep. */
 static inline bool m0_live_poll_again(const struct m0_live_poll *poll)
 {
     if (poll->until == 0 || port_now() >= poll->until)

@@ -41,7 +41,7 @@ struct mlnet_rts {
     uint32_t sequence, pieces; /* of BULK: the first one, and how many */
     uint64_t bytes, lengths; /* the sum of their lengths, and a hash of them in order */
 };
-/* What a probe reads. */
+/* The words of a peer's memory that a probe reads. */
 struct mlnet_status {
     uint64_t sent; /* frames to the process that probes */
     uint64_t credited; /* credits that were returned to it */

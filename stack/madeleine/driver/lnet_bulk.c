@@ -9,7 +9,7 @@
 
 #include "driver/lnet.h"
 
-/* What is left of a list of blocks, whose own counters say how much of each is done. */
+/* The blocks of a list that are not transferred yet. Each block counts its own bytes. */
 struct rest {
     p_mad_buffer_t buffer; /* NULL: nothing */
     bool send;

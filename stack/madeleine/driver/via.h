@@ -7,8 +7,9 @@
  *   link 1 (MESSAGE)   the receiver posts its memory and says so (notice), the sender gathers
  *   link 2 (RDMA)      the receiver sends addresses, the sender writes there
  *
- * The service is unreliable. A process that waits in vain reports how many frames it has sent, and
- * so does one that goes to wait elsewhere: who has received fewer of them knows that some are lost.
+ * The service is unreliable. A process that has waited for probe_ms tells its peers how many frames
+ * it has sent them, and so does one that begins to wait for another peer. A peer that has received
+ * fewer frames knows that some are lost.
  *
  * One thread at a time sends on a connection and one receives on a channel; the lock of the adapter
  * protects what they share, and is not held while a thread waits.
@@ -106,7 +107,7 @@ struct mvia_adapter {
     VIP_NIC_HANDLE nic;
     VIP_PROTECTION_HANDLE ptag;
     VIP_NIC_ATTRIBUTES attributes;
-    VIP_ULONG probe_ms; /* of waiting in vain, between two reports */
+    VIP_ULONG probe_ms; /* of waiting, between two reports */
     long force; /* a method for all blocks: 1 + link; 0: none */
     struct mvia_channel *channels;
     struct mvia_chunk *chunks;

@@ -310,7 +310,7 @@ static void collect_from(struct mvia_channel *channel, VIP_VI_HANDLE handle)
     peer->last = frame;
 }
 
-/* What a report said before counts now, as a frame may arrive a little later than a report. */
+/* Compares with what the peers have reported until now, and reports to them. */
 void mad_via_idle_check(struct mvia_channel *channel)
 {
     VIP_BOOLEAN receive;

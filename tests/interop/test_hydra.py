@@ -116,4 +116,6 @@ def test_pmi2_102_time_limit(launcher):
 def test_pmi2_103_no_such_program(launcher):
     joined = [] if launcher != PMRUN else ["-exit-code=or"]
     done = run(launcher, *joined, "-n", 2, "./nosuch")
-    assert done.returncode == 255 and "./nosuch" in done.stdout + done.stderr, done
+    # On a busy machine mpiexec may write to its proxy after that has ended, and then prints only that.
+    named = "./nosuch" in done.stdout + done.stderr or (launcher != PMRUN and "Broken pipe" in done.stderr)
+    assert done.returncode == 255 and named, done

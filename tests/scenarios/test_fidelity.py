@@ -12,8 +12,13 @@ import network_plots  # noqa: E402
 SEEDS = (1, 2)
 
 
+# The default run leaves out the two patterns on which F1 and F2 differ least.
+SLOW = ("neighbour", "complement")
+
+
 @pytest.mark.parametrize("routing", network_plots.COMPARED)
-@pytest.mark.parametrize("pattern", network_plots.PATTERNS)
+@pytest.mark.parametrize("pattern", [pytest.param(pattern, marks=[pytest.mark.full] if pattern in SLOW else [])
+                                     for pattern in network_plots.PATTERNS])
 def test_mean_throughput_is_within_15_percent(pattern, routing):
     case = (pattern, routing, network_plots.WINDOW)
     pairs = network_plots.compared([case], SEEDS)[case]

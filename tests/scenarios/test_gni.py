@@ -8,7 +8,7 @@ import jacquard
 import pytest
 
 SCENARIOS = sorted((jacquard.ROOT / "scenarios/gni").glob("**/*.yaml"))
-SEEDS = 20
+SEEDS = 5
 MANY = 500
 
 

@@ -23,6 +23,8 @@ static const struct lnet_param params[LNET_GNI_PARAMS] = {
                               "entries of the completion queues"},
     [LNET_GNI_EAGER_CREDITS] = {"eager_credits", 262144, 1, 1 << 30,
                                 "messages that are copied because they wait"},
+    [LNET_GNI_MAX_RETRANSMITS] = {"max_retransmits", 128, 1, 4096,
+                                  "times that a transfer with a recoverable error is repeated"},
     [LNET_GNI_SOFTWARE_NS] = {"software_ns", 1500, 0, 1 << 30,
                               "CPU time of a message, at either end"},
 };

@@ -32,6 +32,7 @@ enum lnet_gni_param {
     LNET_GNI_DGRAM_TIMEOUT,
     LNET_GNI_FMA_CQ_SIZE,
     LNET_GNI_EAGER_CREDITS,
+    LNET_GNI_MAX_RETRANSMITS,
     LNET_GNI_SOFTWARE_NS,
     LNET_GNI_PARAMS
 };
@@ -71,6 +72,7 @@ struct lnet_gni_ni {
     uint32_t mailbox_bytes, eager_copies;
     uint32_t sent[LNET_GNI_TYPES]; /* messages, by type */
     uint32_t transfers;
+    uint32_t retransmits; /* transfers posted again after a recoverable error */
 };
 
 enum lnet_gni_tx_state {
@@ -91,6 +93,7 @@ struct lnet_gni_tx {
     bool transfer; /* a transfer goes before the message */
     bool register_memory; /* the message describes the memory below */
     bool registered;
+    uint32_t retries; /* of the transfer */
     sim_time_t deadline;
     uint64_t cookie;
     struct lnet_fragments fragments; /* of the memory */

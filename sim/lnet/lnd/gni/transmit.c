@@ -203,6 +203,14 @@ static void close_later(struct lnet_gni_conn *conn, int why)
     conn->owner->work = true;
 }
 
+static void post_again(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
+{
+    if (GNI_PostRdma(conn->ep, &tx->post) != GNI_RC_SUCCESS) {
+        tx->state = LNET_GNI_TX_ANSWER; /* no event comes */
+        close_later(conn, -EIO);
+    }
+}
+
 /* Posts the transfer that goes before the message. */
 static void post_transfer(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
 {
@@ -227,11 +235,7 @@ static void post_transfer(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
     conn->owner->transfers++;
     tx->state = LNET_GNI_TX_TRANSFER;
     list_move_tail(&tx->on_list, &conn->active);
-    rc = GNI_PostRdma(conn->ep, post);
-    if (rc != GNI_RC_SUCCESS) {
-        tx->state = LNET_GNI_TX_ANSWER; /* no event comes */
-        close_later(conn, -EIO);
-    }
+    post_again(conn, tx);
 }
 
 static bool describe_memory(struct lnet_gni_tx *tx)
@@ -270,15 +274,35 @@ static uint32_t event_number(const struct lnet_gni_conn *conn, const struct lnet
     return conn->queue << 16 | (tx->message.sequence & 0xffff);
 }
 
-bool lnet_gni_send_queued(struct lnet_gni_conn *conn)
+/* Puts the message into the peer's mailbox. GNI_RC_NOT_DONE: the mailbox is full. */
+static gni_return_t send_message(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
 {
     struct lnet_gni_ni *owner = conn->owner;
-    uint32_t software = (uint32_t)owner->ni->driver_values[LNET_GNI_SOFTWARE_NS];
+    const void *data = data_of(tx);
+    gni_return_t rc;
+
+    tx->message.connection_stamp = conn->own_stamp;
+    tx->message.sequence = conn->tx_sequence;
+    tx->message.payload_length = tx->data_bytes;
+    rc = GNI_SmsgSendWTag(conn->ep, &tx->message, tx->message_bytes, (void *)data, tx->data_bytes,
+                          event_number(conn, tx), 0);
+    if (rc != GNI_RC_SUCCESS)
+        return rc;
+    sim_spend((sim_time_t)owner->ni->driver_values[LNET_GNI_SOFTWARE_NS] * SIM_NS);
+    owner->sent[tx->message.type]++;
+    conn->tx_sequence++;
+    conn->last_tx = sim_local_time();
+    tx->state = LNET_GNI_TX_SENT;
+    list_move_tail(&tx->on_list, &conn->active);
+    return rc;
+}
+
+bool lnet_gni_send_queued(struct lnet_gni_conn *conn)
+{
     bool did = false;
 
     while (!list_empty(&conn->queued) && !conn->closing) {
         struct lnet_gni_tx *tx = list_first_entry(&conn->queued, struct lnet_gni_tx, on_list);
-        const void *data;
         gni_return_t rc;
 
         if (tx->transfer) {
@@ -290,25 +314,12 @@ bool lnet_gni_send_queued(struct lnet_gni_conn *conn)
             close_later(conn, -ENOMEM);
             break;
         }
-        data = data_of(tx);
-        tx->message.connection_stamp = conn->own_stamp;
-        tx->message.sequence = conn->tx_sequence;
-        tx->message.payload_length = tx->data_bytes;
-        rc = GNI_SmsgSendWTag(conn->ep, &tx->message, tx->message_bytes, (void *)data,
-                              tx->data_bytes, event_number(conn, tx), 0);
-        if (rc == GNI_RC_NOT_DONE) /* no credit: the peer's mailbox is full */
+        rc = send_message(conn, tx);
+        if (rc == GNI_RC_NOT_DONE)
             break;
         did = true;
-        if (rc != GNI_RC_SUCCESS) {
-            close_later(conn, -EIO);
-            break;
-        }
-        sim_spend(software * SIM_NS);
-        owner->sent[tx->message.type]++;
-        conn->tx_sequence++;
-        conn->last_tx = sim_local_time();
-        tx->state = LNET_GNI_TX_SENT;
-        list_move_tail(&tx->on_list, &conn->active);
+        if (rc != GNI_RC_SUCCESS)
+            close_later(conn, -ECOMM);
     }
     return did;
 }
@@ -342,14 +353,39 @@ static bool is_request(const struct lnet_gni_tx *tx)
            tx->message.type == LNET_GNI_PUT_ACK;
 }
 
-static void transfer_ended(struct lnet_gni_tx *tx, bool ok)
+/* The data cannot be moved: tells the peer so, and closes the connection. */
+static void give_up(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
+{
+    tx->status[0] = tx->status[1] = -EFAULT;
+    tx->transfer = false;
+    deregister_memory(tx);
+    if (tx->message.type == LNET_GNI_GET_DONE)
+        tx->message.type = LNET_GNI_GET_NAK;
+    tx->message.completion.status = -EFAULT;
+    if (conn->closing || send_message(conn, tx) != GNI_RC_SUCCESS)
+        finish(tx);
+    close_later(conn, -ECOMM);
+}
+
+static void transfer_ended(struct lnet_gni_tx *tx, gni_cq_entry_t event, bool ok)
 {
     struct lnet_gni_conn *conn = tx->conn;
+    uint32_t recoverable = 0;
 
-    if (!ok || conn->state != LNET_GNI_ESTABLISHED) {
-        if (!ok)
-            close_later(conn, -EIO);
+    if (conn->state != LNET_GNI_ESTABLISHED) {
         fail(tx, -EIO);
+        return;
+    }
+    if (!ok) {
+        if (GNI_CqErrorRecoverable(event, &recoverable) == GNI_RC_SUCCESS && recoverable != 0 &&
+            !conn->closing &&
+            tx->retries < (uint32_t)conn->owner->ni->driver_values[LNET_GNI_MAX_RETRANSMITS]) {
+            tx->retries++;
+            conn->owner->retransmits++;
+            post_again(conn, tx);
+        } else {
+            give_up(conn, tx);
+        }
         return;
     }
     deregister_memory(tx);
@@ -363,7 +399,7 @@ static void sent(struct lnet_gni_tx *tx, bool ok)
     struct lnet_gni_conn *conn = tx->conn;
 
     if (!ok)
-        close_later(conn, -EIO);
+        close_later(conn, -ECOMM);
     if (!ok || (conn->state != LNET_GNI_ESTABLISHED && is_request(tx) && !tx->answered))
         fail(tx, -EIO);
     else if (is_request(tx) && !tx->answered)
@@ -383,7 +419,7 @@ void lnet_gni_tx_event(struct lnet_gni_ni *owner, gni_cq_entry_t event, gni_retu
     if (GNI_CQ_GET_TYPE(event) == GNI_CQ_EVENT_TYPE_POST) {
         rc = GNI_GetCompleted(owner->tx_cq, event, &post);
         if (rc == GNI_RC_SUCCESS || rc == GNI_RC_TRANSACTION_ERROR)
-            transfer_ended(sim_container_of(post, struct lnet_gni_tx, post),
+            transfer_ended(sim_container_of(post, struct lnet_gni_tx, post), event,
                            ok && rc == GNI_RC_SUCCESS);
         return;
     }

@@ -163,7 +163,8 @@ void settle(struct instance *me, uint32_t messages)
     while (me->completions < sent(me) || me->total < messages) {
         gni_return_t rc = GNI_MsgqProgress(me->queue, 0);
 
-        assert_true(rc == GNI_RC_SUCCESS || rc == GNI_RC_NOT_DONE);
+        /* ERROR_RESOURCE: counts to return fill the private queue until slow peers have them. */
+        assert_true(rc == GNI_RC_SUCCESS || rc == GNI_RC_NOT_DONE || rc == GNI_RC_ERROR_RESOURCE);
         collect(me);
     }
 }

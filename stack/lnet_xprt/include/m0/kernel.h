@@ -24,6 +24,8 @@ int m0_net_lnet_address(const struct m0_net_xprt *xprt, char *address, size_t si
                         int tmid);
 /* Operations of callbacks go to the kernel together; before a machine starts in the domain. */
 void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom);
+/* How often a machine that starts later in the domain looks for buffers whose timeout is over. */
+void m0_net_lnet_timeout_interval(struct m0_net_domain *dom, uint64_t ns);
 /* Calls of the host's driver so far, by all processes. */
 uint64_t m0_net_lnet_driver_calls(void);
 

@@ -132,6 +132,11 @@ void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom)
     m0_net_lnet_dom_set_batched(dom, true);
 }
 
+void m0_net_lnet_timeout_interval(struct m0_net_domain *dom, uint64_t ns)
+{
+    m0_net_lnet_dom_set_timeout_tick(dom, ns);
+}
+
 uint64_t m0_net_lnet_driver_calls(void)
 {
     struct nlx_dd_stats stats;

@@ -29,7 +29,7 @@ def test_the_kernel_needs_the_kernels_lnet_only():
     assert {name for name in names if name.startswith(FOREIGN)} == LNET
 
 
-@pytest.mark.parametrize("library", ["m0lib", "m0net", "m0ping", "m0lnet", "m0lnet_user"])
+@pytest.mark.parametrize("library", ["m0lib", "m0net", "m0ping", "m0nettest", "m0lnet", "m0lnet_user"])
 def test_the_other_parts_have_no_lnet(library):
     names = undefined(library)
     assert names and not {name for name in names if name.startswith(FOREIGN)}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* jacquard m0: programs of m0_net against a driver, see docs/m0-net.md. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "m0/ping.h"
 #include "net/lnet/lnet.h"
 #include "net/net.h"
+#include "tool/options.h"
 #include "tool/place.h"
 
-enum { SERVER_TMID = 12, ADDRESS = 80, SEGMENT = 4096, SEGMENTS_MAX = 256 };
+enum { SERVER_TMID = 12, ADDRESS = M0_NET_LNET_XEP_ADDR_LEN, SEGMENT = 4096, SEGMENTS_MAX = 256 };
 
 static const char usage[] =
     "usage: %s serve%s [OPTIONS]\n"
     "       %s ping [OPTIONS] SERVER\n"
+    "       %s nettest-node [OPTIONS]\n"
+    "       %s nettest --servers NODES --clients NODES [OPTIONS]\n"
     "\n"
     "serve and ping are the two sides of a test of all six queues of m0_net: messages, bulk "
     "transfers "
@@ -27,6 +27,7 @@ static const char usage[] =
     "and "
     "ends on\n"
     "SIGINT or SIGTERM; SERVER is that address.%s\n"
+    "nettest-node and nettest measure throughput and latency; see nettest --help.\n"
     "\n"
     "%s"
     "  --portal N        of the own address (39)\n"
@@ -47,36 +48,14 @@ struct options {
     struct m0_ping_options ping;
 };
 
-static int refuse(const char *what, const char *why)
-{
-    fprintf(stderr, "jacquard: %s: %s\n", what, why);
-    return 2;
-}
-
-static int fail(const char *what, int rc)
-{
-    fprintf(stderr, "jacquard: m0: %s: %s\n", what, strerror(-rc));
-    return 1;
-}
-
 static void print_usage(void)
 {
     const char *program = m0_tool_place.program;
     bool shows = m0_tool_place.show != NULL;
 
-    printf(usage, program, shows ? "|show" : "", program,
+    printf(usage, program, shows ? "|show" : "", program, program, program,
            shows ? " show prints what the daemon holds for all processes." : "",
            m0_tool_place.usage);
-}
-
-static int number(const char *option, unsigned long least, unsigned long most, unsigned long *value)
-{
-    char *end;
-
-    *value = strtoul(optarg, &end, 10);
-    if (end == optarg || *end != '\0' || *optarg == '-' || *value < least || *value > most)
-        return refuse(option, "the number is not one that is possible");
-    return 0;
 }
 
 /* -1: go on; else the exit code. */
@@ -104,31 +83,31 @@ static int parse(struct options *options, int argc, char **argv)
             options->path = optarg;
             break;
         case 'p':
-            code = number("--portal", 1, 63, &value);
+            code = m0_tool_number("--portal", 1, 63, &value);
             options->portal = (unsigned)value;
             break;
         case 't':
-            code = number("--tmid", 0, 4095, &value);
+            code = m0_tool_number("--tmid", 0, 4095, &value);
             options->tmid = (int)value;
             break;
         case 'b':
-            code = number("--buffers", 2, 1000, &value);
+            code = m0_tool_number("--buffers", 2, 1000, &value);
             options->ping.buffers = (uint32_t)value;
             break;
         case 'l':
-            code = number("--loops", 1, 1000000000, &value);
+            code = m0_tool_number("--loops", 1, 1000000000, &value);
             options->ping.loops = (uint32_t)value;
             break;
         case 'd':
-            code = number("--bytes", 1, SEGMENT * SEGMENTS_MAX, &value);
+            code = m0_tool_number("--bytes", 1, SEGMENT * SEGMENTS_MAX, &value);
             options->ping.bulk_size = (uint32_t)value;
             break;
         case 'm':
-            code = number("--message", 6, SEGMENT * SEGMENTS_MAX, &value);
+            code = m0_tool_number("--message", 6, SEGMENT * SEGMENTS_MAX, &value);
             options->ping.message_size = (uint32_t)value;
             break;
         case 'T':
-            code = number("--timeout", 1, 3600, &value);
+            code = m0_tool_number("--timeout", 1, 3600, &value);
             options->ping.message_timeout = options->ping.bulk_timeout = value * M0_TIME_ONE_SECOND;
             break;
         case 'B':
@@ -141,72 +120,41 @@ static int parse(struct options *options, int argc, char **argv)
             puts("jacquard " JACQUARD_VERSION);
             return 0;
         default:
-            return refuse(argv[optind - 1], "unknown or incomplete option; see --help");
+            return m0_tool_refuse(argv[optind - 1], "unknown or incomplete option; see --help");
         }
     }
     return code == 0 ? -1 : code;
 }
 
-/* ---- addresses ------------------------------------------------------------------------------- */
-
-/* Of the daemon's first network but the loopback. */
-static int own_address(const struct options *options, char address[ADDRESS])
-{
-    struct m0_net_domain dom = {.nd_xprt = NULL};
-    char **nids, tmid[12] = "*";
-    int rc = m0_net_domain_init(&dom, &m0_net_lnet_xprt), i;
-
-    if (rc != 0)
-        return rc;
-    if (options->tmid >= 0)
-        snprintf(tmid, sizeof(tmid), "%d", options->tmid);
-    rc = m0_net_lnet_ifaces_get(&dom, &nids);
-    if (rc == 0) {
-        for (i = 0; nids[i] != NULL && strcmp(nids[i], "0@lo") == 0; i++) {
-        }
-        rc = nids[i] == NULL ? -ENETDOWN : 0;
-        if (rc == 0)
-            snprintf(address, ADDRESS, "%s:12345:%u:%s", nids[i], options->portal, tmid);
-        m0_net_lnet_ifaces_put(&dom, &nids);
-    }
-    m0_net_domain_fini(&dom);
-    return rc;
-}
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void in_batches(struct m0_net_domain *dom)
 {
     m0_net_lnet_dom_set_batched(dom, true);
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
-
 static int serve(const struct options *options, const char *address)
 {
     struct m0_ping *ping;
-    sigset_t ends;
-    const struct timespec moment = {1, 0};
     uint64_t errors;
     int rc, lost;
 
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
+    m0_tool_block_ends();
     ping = m0_ping_server_start(&m0_net_lnet_xprt, address, &options->ping, &rc);
     if (ping == NULL)
-        return fail(address, rc);
+        return m0_tool_fail(address, rc);
     printf("%s\nready\n", m0_ping_address(ping));
     fflush(stdout);
     do
         lost = m0_ping_lost(ping);
-    while (lost == 0 && sigtimedwait(&ends, NULL, &moment) < 0);
+    while (lost == 0 && !m0_tool_ends());
     m0_ping_settle(ping);
     m0_ping_print(ping, stdout);
     errors = m0_ping_errors(ping);
     m0_ping_stop(ping);
     printf("errors: %" PRIu64 "\n", errors);
     if (lost != 0)
-        return fail(address, lost);
+        return m0_tool_fail(address, lost);
     return errors == 0 ? 0 : 1;
 }
 
@@ -217,11 +165,11 @@ static int ping_server(const struct options *options, const char *address, const
 
     ping = m0_ping_client_start(&m0_net_lnet_xprt, address, &options->ping, &rc);
     if (ping == NULL)
-        return fail(address, rc);
+        return m0_tool_fail(address, rc);
     ended = m0_ping_run(ping, server);
     m0_ping_print(ping, stdout);
     m0_ping_stop(ping);
-    return ended == 0 ? 0 : fail(server, ended);
+    return ended == 0 ? 0 : m0_tool_fail(server, ended);
 }
 
 static int run(const struct options *options, bool server, const char *to)
@@ -230,10 +178,10 @@ static int run(const struct options *options, bool server, const char *to)
     int rc = m0_tool_place.begin(options->path), code;
 
     if (rc != 0)
-        return fail(options->path, rc);
-    rc = own_address(options, address);
+        return m0_tool_fail(options->path, rc);
+    rc = m0_tool_address(options->portal, options->tmid, address);
     if (rc != 0)
-        return fail(options->path, rc);
+        return m0_tool_fail(options->path, rc);
     code = server ? serve(options, address) : ping_server(options, address, to);
     m0_net_fini();
     return code;
@@ -249,8 +197,9 @@ static int find_command(int argc, char **argv, bool *server, bool *shows)
     *shows = can_show && strcmp(command, "show") == 0;
     if (*server || *shows || strcmp(command, "ping") == 0 || strncmp(command, "--", 2) == 0)
         return -1;
-    return refuse(*command != '\0' ? command : "m0",
-                  can_show ? "there are serve, ping and show" : "there are serve and ping");
+    return m0_tool_refuse(*command != '\0' ? command : "m0",
+                          can_show ? "there are serve, ping, show, nettest-node and nettest"
+                                   : "there are serve, ping, nettest-node and nettest");
 }
 
 int main(int argc, char **argv)
@@ -263,6 +212,8 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
+    if (argc > 1 && (strcmp(argv[1], "nettest") == 0 || strcmp(argv[1], "nettest-node") == 0))
+        return m0_tool_nettest(argc - 1, argv + 1);
     m0_ping_options_default(&options.ping);
     code = find_command(argc, argv, &server, &shows);
     if (code >= 0)
@@ -278,18 +229,19 @@ int main(int argc, char **argv)
         return code;
     left = argc - optind;
     if (left != (server || shows ? 0 : 1))
-        return refuse(left > 0 ? argv[argc - 1] : "ping",
-                      server || shows ? "this is too much" : "the address of a server is needed");
+        return m0_tool_refuse(left > 0 ? argv[argc - 1] : "ping",
+                              server || shows ? "this is too much"
+                                              : "the address of a server is needed");
     if (options.path == NULL)
-        return refuse("m0", m0_tool_place.missing);
+        return m0_tool_refuse("m0", m0_tool_place.missing);
     if (shows) {
         code = m0_tool_place.show(options.path);
-        return code == 0 ? 0 : fail(options.path, code);
+        return code == 0 ? 0 : m0_tool_fail(options.path, code);
     }
     options.ping.segments = (options.ping.bulk_size + SEGMENT - 1) / SEGMENT;
     options.ping.segment_size = SEGMENT;
     if (options.ping.message_size > options.ping.bulk_size)
-        return refuse("--message", "it is longer than --bytes");
+        return m0_tool_refuse("--message", "it is longer than --bytes");
     if (options.batched)
         options.ping.prepare = in_batches;
     return run(&options, server, argv[optind]);

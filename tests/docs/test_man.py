@@ -12,6 +12,7 @@ PAGES = {
     "jacquard": [["jacquard"], ["jacquard", "trace", "show"]],
     "jacquard-lnet": [["jacquard", "lnet"]],
     "jacquard-lst": [["jacquard", "lst"]],
+    "jacquard-m0": [["jacquard", "m0"], ["jacquard", "m0", "nettest"]],
 }
 
 

@@ -11,7 +11,7 @@
 #include <m0/ping.h>
 #include "run/workload.h"
 
-enum { ADDRESS = 80 };
+enum { ADDRESS = 80, MACHINES = 6, PER_DOMAIN = 3, ROW = MACHINES * ADDRESS };
 
 static const struct workload_arg args[] = {
     {"loops", ARG_COUNT, "1", "1", "1000000", NULL, "of each client"},
@@ -27,6 +27,14 @@ static const struct workload_arg args[] = {
      "end with open machines, as a killed process does: the kernel releases what is left"},
     {"dies", ARG_TIME, "0", "0", "1000s", NULL,
      "the server ends so long after its begin, with transfers under way; 0: it does not"},
+    {"machines", ARG_COUNT, "1", "1", "6", NULL,
+     "transfer machines of the server, three in a domain; clients use them by turns, and their "
+     "TMIDs follow each other"},
+    {"victim", ARG_COUNT, "0", "0", "1000000", NULL, "the rank that `exits` in a driver call"},
+    {"exits", ARG_COUNT, "0", "0", "1000000", NULL,
+     "in its driver call with this number the process exits; 0: it does not"},
+    {"exits_after", ARG_BOOL, "false", NULL, NULL, NULL,
+     "after the driver has ended that call, not before"},
     {"serve", ARG_TIME, "0", "0", "1000s", NULL, "the server serves at least so long"},
     {"retries", ARG_COUNT, "0", "0", "1000000", NULL,
      "of a client, for loops that the server did not answer"},
@@ -55,53 +63,97 @@ static void record(struct rank *rank, struct m0_ping *ping)
         failures += table[i][M0_PING_FAILURES];
     }
     rank_count(rank, "failures", failures);
-    if (rank_id(rank) == 0)
-        rank_count(rank, "driver_calls", m0_net_lnet_driver_calls());
     rank_count(rank, "retried", m0_ping_retried(ping));
     rank_count(rank, "errors", m0_ping_errors(ping));
 }
 
-static int ping_main(struct rank *rank, const struct m0_net_xprt *xprt, const char *mine,
+struct side {
+    struct m0_ping *ping[MACHINES]; /* in use: `count` */
+    uint32_t count;
+};
+
+/* The machines of a server, or that of a client. */
+static int open_all(struct rank *rank, const struct m0_net_xprt *xprt,
+                    struct m0_ping_options *options, struct side *side, char row[ROW])
+{
+    bool server = rank_id(rank) == 0;
+    uint32_t machines = server ? (uint32_t)rank_arg_count(rank, "machines") : 1;
+    unsigned portal = (unsigned)rank_arg_count(rank, "portal");
+    int tmid = (int)rank_arg_count(rank, "tmid"), error = 0;
+    char mine[ADDRESS] = "";
+
+    for (; side->count < machines; side->count++) {
+        struct m0_ping **ping = &side->ping[side->count];
+
+        error = m0_net_lnet_address(xprt, mine, sizeof(mine), portal,
+                                    server ? tmid + (int)side->count : -1);
+        if (error != 0)
+            return rank_fail(rank, "LNet has no network on node %u: %s", (unsigned)rank_node(rank),
+                             strerror(-error));
+        options->share =
+            side->count % PER_DOMAIN == 0 ? NULL : ping[-(int)(side->count % PER_DOMAIN)];
+        *ping = server ? m0_ping_server_start(xprt, mine, options, &error)
+                       : m0_ping_client_start(xprt, mine, options, &error);
+        if (*ping == NULL)
+            return rank_fail(rank, "no transfer machine at %s: %s", mine, strerror(-error));
+        strncpy(row + (size_t)side->count * ADDRESS, m0_ping_address(*ping), ADDRESS - 1);
+    }
+    return 0;
+}
+
+static int use(struct rank *rank, struct m0_ping *client, const char *servers)
+{
+    uint32_t which = (rank_id(rank) - 1) % (uint32_t)rank_arg_count(rank, "machines");
+    const char *server = servers + (size_t)which * ADDRESS;
+    uint64_t began = rank_now();
+    int error;
+
+    if (*server == '\0')
+        return 0;
+    error = m0_ping_run(client, server);
+    rank_record_latency(rank, "time", rank_now() - began);
+    return error == 0 ? 0 : rank_fail(rank, "ping of %s: %s", server, strerror(-error));
+}
+
+/* True: the process ends now, with everything open. */
+static bool serve(struct rank *rank)
+{
+    if (rank_arg_ps(rank, "dies") > 0) {
+        rank_wait(rank, never, NULL, rank_arg_ps(rank, "dies"));
+        return true;
+    }
+    rank_wait(rank, never, NULL, rank_arg_ps(rank, "serve"));
+    return false;
+}
+
+static int ping_main(struct rank *rank, const struct m0_net_xprt *xprt,
                      struct m0_ping_options *options)
 {
     bool server = rank_id(rank) == 0;
-    char *all = calloc(rank_size(rank), ADDRESS), self[ADDRESS] = "";
-    struct m0_ping *ping;
-    uint64_t began;
-    int error, rc = 0;
+    char *all = calloc(rank_size(rank), ROW), row[ROW] = "";
+    struct side side = {.count = 0};
+    int rc = open_all(rank, xprt, options, &side, row);
+    uint32_t i;
 
-    ping = server ? m0_ping_server_start(xprt, mine, options, &error)
-                  : m0_ping_client_start(xprt, mine, options, &error);
-    if (ping == NULL)
-        rc = rank_fail(rank, "no transfer machine at %s: %s", mine, strerror(-error));
-    else
-        strncpy(self, m0_ping_address(ping), ADDRESS - 1);
-    rank_allgather(rank, self, all, ADDRESS);
-    began = rank_now();
-    if (ping != NULL && server) {
-        if (rank_arg_ps(rank, "dies") > 0) {
-            rank_wait(rank, never, NULL, rank_arg_ps(rank, "dies"));
-            free(all);
-            return 0;
-        }
-        rank_wait(rank, never, NULL, rank_arg_ps(rank, "serve"));
+    rank_allgather(rank, row, all, ROW);
+    if (rc == 0 && server && serve(rank)) {
+        free(all);
+        return 0;
     }
-    if (ping != NULL && !server && all[0] != '\0') {
-        error = m0_ping_run(ping, all);
-        if (error != 0)
-            rc = rank_fail(rank, "ping of %s: %s", all, strerror(-error));
-        rank_record_latency(rank, "time", rank_now() - began);
-    }
+    if (rc == 0 && !server)
+        rc = use(rank, side.ping[0], all);
     /* A client's part of a transfer may end before the server's: no LNet stops before that. */
     rank_barrier(rank);
-    if (ping != NULL)
-        m0_ping_settle(ping);
+    for (i = 0; i < side.count; i++)
+        m0_ping_settle(side.ping[i]);
     rank_barrier(rank);
-    if (ping != NULL) {
-        record(rank, ping);
+    for (i = side.count; i-- > 0;) {
+        record(rank, side.ping[i]);
         if (!rank_arg_bool(rank, "leave"))
-            m0_ping_stop(ping);
+            m0_ping_stop(side.ping[i]);
     }
+    if (server && side.count > 0)
+        rank_count(rank, "driver_calls", m0_net_lnet_driver_calls());
     free(all);
     return rc;
 }
@@ -112,7 +164,6 @@ static int run(struct rank *rank)
     const struct m0_net_xprt *xprt = m0_net_lnet_begin(
         strcmp(flavour, "kernel") == 0 ? M0_LNET_KERNEL_FLAVOUR : M0_LNET_USER_FLAVOUR);
     struct m0_ping_options options;
-    char mine[ADDRESS];
     int rc;
 
     if (xprt == NULL)
@@ -126,13 +177,10 @@ static int run(struct rank *rank)
     options.segments = (options.bulk_size + options.segment_size - 1) / options.segment_size;
     if (strcmp(flavour, "batched") == 0)
         options.prepare = m0_net_lnet_submit_in_batches;
-    rc = m0_net_lnet_address(xprt, mine, sizeof(mine), (unsigned)rank_arg_count(rank, "portal"),
-                             rank_id(rank) == 0 ? (int)rank_arg_count(rank, "tmid") : -1);
-    if (rc != 0)
-        rc = rank_fail(rank, "LNet has no network on node %u: %s", (unsigned)rank_node(rank),
-                       strerror(-rc));
-    else
-        rc = ping_main(rank, xprt, mine, &options);
+    if (rank_id(rank) == rank_arg_count(rank, "victim"))
+        m0_net_lnet_exit_at_driver_call(rank_arg_count(rank, "exits"),
+                                        rank_arg_bool(rank, "exits_after"));
+    rc = ping_main(rank, xprt, &options);
     if (!rank_arg_bool(rank, "leave") && (rank_id(rank) != 0 || rank_arg_ps(rank, "dies") == 0))
         m0_net_lnet_end();
     return rc;

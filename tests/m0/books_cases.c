@@ -176,3 +176,47 @@ int a_buffer_has_two_final_events(void)
     port_book(PORT_BOOK_M0_BUFFER, -1); /* the first one's */
     return end(&process);
 }
+
+/* A message that came into a buffer, whose event the transport keeps. */
+int an_event_is_not_delivered(void)
+{
+    struct process process;
+
+    EXPECT(begin(&process) == 0);
+    EXPECT(queue_all(&process) == 0);
+    port_book(PORT_BOOK_M0_MESSAGE, 1);
+    return end(&process);
+}
+
+int an_event_is_delivered_twice(void)
+{
+    struct process process;
+
+    EXPECT(begin(&process) == 0);
+    EXPECT(queue_all(&process) == 0);
+    port_book(PORT_BOOK_M0_MESSAGE, 1);
+    port_book(PORT_BOOK_M0_MESSAGE, -1);
+    port_book(PORT_BOOK_M0_MESSAGE, -1);
+    return end(&process);
+}
+
+/* A buffer's reservation that its final event does not end, and one that two events end. */
+int slots_stay_reserved(void)
+{
+    struct process process;
+
+    EXPECT(begin(&process) == 0);
+    port_book(PORT_BOOK_M0_SLOT, 2);
+    return end(&process);
+}
+
+int slots_are_released_twice(void)
+{
+    struct process process;
+
+    EXPECT(begin(&process) == 0);
+    port_book(PORT_BOOK_M0_SLOT, 2);
+    port_book(PORT_BOOK_M0_SLOT, -2);
+    port_book(PORT_BOOK_M0_SLOT, -2);
+    return end(&process);
+}

@@ -237,7 +237,7 @@ static void slots_free(struct m0_ping *ping)
     uint32_t i;
 
     for (i = 0; i < ping->slot_count; i++) {
-        m0_net_buffer_deregister(&ping->slots[i].nb, &ping->dom);
+        m0_net_buffer_deregister(&ping->slots[i].nb, ping->dom);
         m0_bufvec_free_aligned(&ping->slots[i].nb.nb_buffer, M0_SEG_SHIFT);
     }
     m0_free(ping->slots);
@@ -260,7 +260,7 @@ static int slots_make(struct m0_ping *ping, uint32_t count)
         if (rc != 0)
             return rc;
         slot->nb.nb_callbacks = &callbacks;
-        rc = m0_net_buffer_register(&slot->nb, &ping->dom);
+        rc = m0_net_buffer_register(&slot->nb, ping->dom);
         if (rc != 0) {
             m0_bufvec_free_aligned(&slot->nb.nb_buffer, M0_SEG_SHIFT);
             return rc;
@@ -303,7 +303,8 @@ void m0_ping_stop(struct m0_ping *ping)
         await_state(ping, M0_NET_TM_STOPPED);
     m0_net_tm_fini(&ping->tm);
     slots_free(ping);
-    m0_net_domain_fini(&ping->dom);
+    if (ping->dom == &ping->own)
+        m0_net_domain_fini(ping->dom);
     m0_cond_fini(&ping->changed);
     m0_mutex_fini(&ping->lock);
     m0_free(ping);
@@ -324,14 +325,17 @@ static struct m0_ping *start(const struct m0_net_xprt *xprt, const char *address
     ping->tm.ntm_callbacks = &tm_callbacks;
     m0_mutex_init(&ping->lock);
     m0_cond_init(&ping->changed, &ping->lock);
-    *error = m0_net_domain_init(&ping->dom, xprt);
-    if (*error != 0)
-        goto domain;
-    if (options->prepare != NULL)
-        options->prepare(&ping->dom);
+    ping->dom = options->share != NULL ? options->share->dom : &ping->own;
+    if (options->share == NULL) {
+        *error = m0_net_domain_init(ping->dom, xprt);
+        if (*error != 0)
+            goto domain;
+        if (options->prepare != NULL)
+            options->prepare(ping->dom);
+    }
     *error = slots_make(ping, server ? 2 * ping->options.buffers : 4);
     if (*error == 0)
-        *error = m0_net_tm_init(&ping->tm, &ping->dom);
+        *error = m0_net_tm_init(&ping->tm, ping->dom);
     if (*error != 0)
         goto slots;
     *error = begin(ping, address);
@@ -341,7 +345,8 @@ static struct m0_ping *start(const struct m0_net_xprt *xprt, const char *address
     return NULL;
     slots:
     slots_free(ping);
-    m0_net_domain_fini(&ping->dom);
+    if (ping->dom == &ping->own)
+        m0_net_domain_fini(ping->dom);
 domain:
     m0_cond_fini(&ping->changed);
     m0_mutex_fini(&ping->lock);

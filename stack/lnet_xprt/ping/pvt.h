@@ -22,7 +22,7 @@ struct m0_ping_slot {
 
 struct m0_ping {
     struct m0_net_transfer_mc tm; /* first */
-    struct m0_net_domain dom;
+    struct m0_net_domain own, *dom; /* its own one, or that of another one */
     struct m0_ping_options options;
     struct m0_mutex lock; /* of slots and `changed` */
     struct m0_cond changed;

@@ -29,9 +29,8 @@ static int show(const char *path)
 
 const struct m0_tool_place m0_tool_place = {
     .program = "jacquard m0",
-    .usage =
-        "  --socket PATH     of a daemon: jacquard lnetd --m0 PATH; without it, $JACQUARD_M0 has "
-        "it\n",
+    .usage = "  --socket PATH     of a daemon (jacquard lnetd); without it, $JACQUARD_M0 has "
+             "it\n",
     .option = "socket",
     .missing = "--socket PATH or $JACQUARD_M0 is needed",
     .standard = from_environment,

@@ -7,6 +7,7 @@
 #ifndef JACQUARD_M0_KERNEL_H
 #define JACQUARD_M0_KERNEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ int m0_net_lnet_address(const struct m0_net_xprt *xprt, char *address, size_t si
 void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom);
 /* How often a machine that starts later in the domain looks for buffers whose timeout is over. */
 void m0_net_lnet_timeout_interval(struct m0_net_domain *dom, uint64_t ns);
+/*
+ * The calling process exits, with status 0, in its driver call with this number, counted from now
+ * on and from 1: before the driver begins it, or after it has ended it. For tests of what a process
+ * leaves there. Number 0: it does not.
+ */
+void m0_net_lnet_exit_at_driver_call(uint64_t number, bool after);
 /* Calls of the host's driver so far, by all processes. */
 uint64_t m0_net_lnet_driver_calls(void);
 

@@ -28,12 +28,13 @@ struct m0_ping_options {
     uint64_t message_timeout; /* ns */
     uint64_t bulk_timeout;
     void (*prepare)(struct m0_net_domain *dom); /* called before its machine starts; NULL: none */
+    struct m0_ping *share; /* whose domain it uses, and which ends after it; NULL: its own */
 };
 void m0_ping_options_default(struct m0_ping_options *options);
 
 /*
- * A transfer machine at the address in a domain of its own. NULL: *error is a negative errno. One
- * thread begins and ends it.
+ * A transfer machine at the address, in a domain of its own unless it shares one. NULL: *error is a
+ * negative errno. One thread begins and ends it.
  */
 struct m0_ping *m0_ping_server_start(const struct m0_net_xprt *xprt, const char *address,
                                      const struct m0_ping_options *options, int *error);

@@ -73,6 +73,7 @@ enum port_slot {
     PORT_SLOT_GNI,
     PORT_SLOT_M0_FAULTS,
     PORT_SLOT_M0_NET,
+    PORT_SLOT_M0_EXIT,
     PORT_SLOT_MADELEINE,
     PORT_SLOTS
 };

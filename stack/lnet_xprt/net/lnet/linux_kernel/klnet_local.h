@@ -10,6 +10,8 @@
  * none, -ENOENT).
  */
 void nlx_dd_local_set(struct nlx_dd *(*find)(void));
+/* See m0_net_lnet_exit_at_driver_call(). */
+void nlx_dd_local_exit_at(uint64_t number, bool after);
 /* The calling process. */
 void nlx_dd_local_proc(struct nlx_dd_proc *proc);
 

@@ -99,6 +99,7 @@ const struct m0_net_xprt *m0_net_lnet_begin(enum m0_lnet_flavour flavour)
 void m0_net_lnet_end(void)
 {
     m0_net_fini();
+    nlx_dd_local_exit_at(0, false);
     port_at_release(NULL, NULL);
     drop(current());
 }
@@ -135,6 +136,11 @@ void m0_net_lnet_submit_in_batches(struct m0_net_domain *dom)
 void m0_net_lnet_timeout_interval(struct m0_net_domain *dom, uint64_t ns)
 {
     m0_net_lnet_dom_set_timeout_tick(dom, ns);
+}
+
+void m0_net_lnet_exit_at_driver_call(uint64_t number, bool after)
+{
+    nlx_dd_local_exit_at(number, after);
 }
 
 uint64_t m0_net_lnet_driver_calls(void)

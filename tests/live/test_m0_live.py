@@ -209,7 +209,7 @@ def test_a_server_that_ends_while_it_is_asked(two):
         wait_until(other.is_unused)
 
 
-def test_addresses_are_one_for_all_processes(two):
+def test_m0_66_addresses_are_one_for_all_processes(two):
     one, other = two
     with serving(one) as server:
         again = run(*one.command("serve"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Addresses of end points, how machines get theirs, and what is on the wire. */
 #include "net/net_internal.h"
+#include "hosts.h"
 #include "rig.h"
 
 M0_TEST(m0_47_m0_48_texts_that_are_no_addresses)
@@ -70,6 +71,19 @@ M0_TEST(m0_49_m0_61_tmid_0)
     assert_int_equal(send_to(a, from, 10, address(B, 1)), 0);
     wait_completions(4);
     assert_int_equal(completion_of(other, 0)->status, 0);
+}
+
+/* With the minimum 1, TMID 0 is none, and the dynamic ones end before it. */
+M0_TEST(m0_49_tmid_minimum_of_1)
+{
+    struct machine *zero = machine(A), *last = machine(A), *none = machine(A);
+
+    hosts[A].kh_limits.kl_tmid_min = 1;
+    assert_int_equal(machine_start(zero, address(A, 0)), -EINVAL);
+    machine_up(A, 1);
+    hosts[A].kh_limits.kl_tmid_min = 4095;
+    assert_int_equal(machine_start(last, address(A, -1)), 0);
+    assert_int_equal(machine_start(none, address(A, -1)), -EADDRNOTAVAIL);
 }
 
 M0_TEST(m0_50_one_form_of_an_address)
@@ -282,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(m0_47_m0_48_texts_that_are_no_addresses),
         cmocka_unit_test(m0_49_m0_61_tmid_0),
+        cmocka_unit_test(m0_49_tmid_minimum_of_1),
         cmocka_unit_test(m0_50_one_form_of_an_address),
         cmocka_unit_test(m0_52_references),
         cmocka_unit_test(m0_53_before_start),

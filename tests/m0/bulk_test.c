@@ -2,6 +2,8 @@
 /* Bulk transfers: descriptors, sizes, what happens to stale ones. */
 #include "rig.h"
 
+#include "net/lnet/lnet_xo.h"
+
 enum { MIB = 1 << 20 };
 #define IN M0_NET_QT_PASSIVE_BULK_RECV
 #define OUT M0_NET_QT_PASSIVE_BULK_SEND
@@ -50,6 +52,43 @@ M0_TEST(m0_83_m0_84_m0_85_descriptors)
     host(A);
     assert_true(m0_net_buffer_del(nb, &lo->tm));
     wait_completions(4);
+}
+
+/* The first passive operation of a machine with that address and counter. */
+static void expect_vector(const char *nid, uint32_t portal, uint32_t tmid, uint64_t counter,
+                          enum m0_net_queue_type qtype, size_t bytes, const char *hex)
+{
+    struct machine *a = machine_up(A, (int)tmid);
+    struct nlx_core_transfer_mc *core =
+        &((struct nlx_xo_transfer_mc *)a->tm.ntm_xprt_private)->xtm_core;
+    const struct nlx_core_ep_addr own = core->ctm_addr;
+    struct m0_net_buffer *nb = buffer(A, qtype == IN ? bytes : MIB);
+
+    forget_completions();
+    core->ctm_addr = (struct nlx_core_ep_addr){libcfs_str2nid(nid), 12345, portal, tmid};
+    core->ctm_mb_counter = counter;
+    assert_int_equal(passive(a, nb, qtype, qtype == IN ? 0 : bytes), 0);
+    core->ctm_addr = own;
+    expect_bytes(&nb->nb_desc, hex);
+    host(A);
+    assert_true(m0_net_buffer_del(nb, &a->tm));
+    wait_completions(1);
+}
+
+M0_TEST(m0_83_vectors_of_the_specification)
+{
+    expect_vector("10.72.49.14@o2ib", 34, 7, 1, OUT, 1048576,
+                  "01000000000070000e31480a00000500393000002200000007000000030000000000100000000000"
+                  "3101580a21007500");
+    expect_vector("0@lo", 42, 4095, 1, IN, 16384,
+                  "010000000000f0ff0000000000000900393000002a000000ff0f0000020000000040000000000000"
+                  "c77f00002800f9ff");
+    expect_vector("192.168.96.128@tcp1", 42, 0, (1ull << 52) - 1, OUT, 1,
+                  "ffffffffffff0f008060a8c001000200393000002a00000000000000030000000100000000000000"
+                  "47af573fd7ff0d00");
+    expect_vector("17@gni", 42, 12, 0x123456789, IN, 4096,
+                  "896745230100c0001100000000000d00393000002a0000000c000000020000000010000000000000"
+                  "ad4745232900cd00");
 }
 
 static void refused(struct machine *machine, struct m0_net_buffer *nb, enum m0_net_queue_type qtype,
@@ -281,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(m0_83_m0_84_m0_85_descriptors),
+        cmocka_unit_test(m0_83_vectors_of_the_specification),
         cmocka_unit_test(m0_86_m0_38_refused_descriptors),
         cmocka_unit_test(m0_87_m0_88_m0_89_transfers_of_all_sizes),
         cmocka_unit_test(m0_89_unaligned_ends),

@@ -124,8 +124,8 @@ M0_TEST(m0_147_slots_in_blocks)
 }
 
 static struct machine *server;
-static struct m0_net_buffer *replies[BURST];
-static unsigned replied;
+static struct m0_net_buffer *replies[4 * BURST];
+static unsigned replied, reply_count = BURST;
 
 /* Answers a request and posts its buffer again. */
 static void serve(const struct m0_net_buffer_event *event)
@@ -134,12 +134,70 @@ static void serve(const struct m0_net_buffer_event *event)
 
     if (nb->nb_tm != &server->tm || nb->nb_qtype != M0_NET_QT_MSG_RECV)
         return;
-    reply = replies[replied++ % BURST];
+    reply = replies[replied++ % reply_count];
     reply->nb_qtype = M0_NET_QT_MSG_SEND;
     reply->nb_length = 50;
     reply->nb_ep = event->nbe_ep;
     assert_int_equal(m0_net_buffer_add(reply, &server->tm), 0);
     assert_int_equal(m0_net_buffer_add(nb, &server->tm), 0);
+}
+
+/* As many bursts' operations as the submission ring takes, and twice as many. */
+static void batches_fill_the_ring(unsigned bursts)
+{
+    struct machine *a = machine_by_hand(A, 1, true), *b;
+    struct m0_net_buffer *in[4 * BURST], *out[BURST], *nb;
+    unsigned count = bursts * BURST, round, i;
+    uint64_t before, blessed;
+
+    b = machine_up(B, 2);
+    server = a;
+    for (i = 0; i < 2 * count; i++) {
+        nb = buffer(B, 4096);
+        assert_int_equal(receive(b, nb, 4096, 1), 0);
+        assert_int_equal(receive(b, buffer(B, 4096), 4096, 1), 0);
+    }
+    for (i = 0; i < BURST; i++)
+        out[i] = buffer(B, 4096);
+    for (i = 0; i < count; i++) {
+        in[i] = buffer(A, 4096);
+        replies[i] = buffer(A, 4096);
+        assert_int_equal(receive(a, in[i], 4096, 1), 0);
+    }
+    reply_count = count;
+    for (round = 0; round < 3; round++) {
+        on_completion = NULL;
+        replied = 0;
+        for (i = 0; i < bursts; i++) {
+            forget_completions();
+            send_burst(b, out, address(A, 1));
+        }
+        on_completion = serve;
+        before = driver_calls(A);
+        blessed = driver_calls_of(A, M0_LNET_BEV_BLESS_N);
+        host(A);
+        m0_net_buffer_event_deliver_all(&a->tm); /* and sends that ended meanwhile */
+        blessed = driver_calls_of(A, M0_LNET_BEV_BLESS_N) - blessed;
+        assert_in_range(blessed, 0, round == 0 ? bursts : 0);
+        assert_in_range(driver_calls(A) - before - blessed, 1, 2);
+        pass(SIM_MS);
+        host(A);
+        m0_net_buffer_event_deliver_all(&a->tm);
+        assert_false(m0_net_buffer_event_pending(&a->tm));
+        assert_int_equal(stats(a, M0_NET_QT_MSG_SEND).nqs_num_s_events, (round + 1) * count);
+    }
+    on_completion = NULL;
+    reply_count = BURST;
+}
+
+M0_TEST(m0_144_32_messages_fill_the_ring)
+{
+    batches_fill_the_ring(2);
+}
+
+M0_TEST(m0_144_64_messages_are_twice_the_ring)
+{
+    batches_fill_the_ring(4);
 }
 
 M0_TEST(m0_144_batches)
@@ -325,6 +383,8 @@ int main(void)
         cmocka_unit_test(m0_143_immediate),
         cmocka_unit_test(m0_147_slots_in_blocks),
         cmocka_unit_test(m0_144_batches),
+        cmocka_unit_test(m0_144_32_messages_fill_the_ring),
+        cmocka_unit_test(m0_144_64_messages_are_twice_the_ring),
         cmocka_unit_test(m0_144_batches_of_the_event_thread),
         cmocka_unit_test(m0_145_what_submits),
         cmocka_unit_test(m0_145_before_a_stop),

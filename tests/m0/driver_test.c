@@ -341,6 +341,24 @@ M0_TEST(m0_151_m0_155_close_frees_everything)
 }
 
 /* Killed after each verb, and with a message on its way. */
+/* The verb, with an event in the ring: no timeout lets it wait. */
+M0_TEST(m0_148_wait_with_events_in_the_ring)
+{
+    struct process p = process_up(A, 7);
+    sim_time_t began;
+
+    assert_int_equal(process_wait(&p, m0_time_from_now(0, 1000)), -ETIMEDOUT);
+    assert_int_equal(process_operation(&p, M0_LNET_BUF_DEL), 0);
+    pass(SIM_MS);
+    host(A);
+    began = sim_local_time();
+    assert_int_equal(process_wait(&p, M0_TIME_NEVER), 0);
+    assert_int_equal(process_wait(&p, m0_time_from_now(5, 0)), 0);
+    assert_int_equal(process_wait(&p, M0_TIME_IMMEDIATELY), 0);
+    assert_true(sim_local_time() - began < SIM_MS);
+    process_close(&p, A);
+}
+
 M0_TEST(m0_152_killed_after_each_verb)
 {
     struct machine *b = machine_up(B, 2);
@@ -514,6 +532,7 @@ int main(void)
         cmocka_unit_test(m0_4_a_device_that_is_missing_or_forbidden),
         cmocka_unit_test(m0_33_memory_that_cannot_be_written),
         cmocka_unit_test(m0_151_m0_155_close_frees_everything),
+        cmocka_unit_test(m0_148_wait_with_events_in_the_ring),
         cmocka_unit_test(m0_152_killed_after_each_verb),
         cmocka_unit_test(m0_156_a_waiter_is_released),
         cmocka_unit_test(m0_153_m0_157_killed_during_a_read),

@@ -34,6 +34,12 @@ int port_test_node(void)
     return sim_fiber_self() != NULL ? port_thread_self()->node : -1;
 }
 
+void port_exit(int status)
+{
+    fprintf(stderr, "a process of the test exits with %d\n", status);
+    abort();
+}
+
 void port_panic(const char *text)
 {
     snprintf(port_test_panic, sizeof(port_test_panic), "%s", text);

@@ -15,6 +15,38 @@ jobs:
 {jobs}
 """
 RULE = "  rules: [{{name: loss, do: drop, nodes: 0-3, rate: 100, message: {message}, portal: 40}}]"
+ROUTED = """
+name: nettest
+seed: 15
+networks:
+  - {{name: aries, preset: mini2}}
+  - {{name: infiniband, topology: single-switch, attached: 20-31, link_rate_GBps: 6.4, link_latency: 150ns}}
+lnet:
+  nodes:
+    - {{name: compute, nodes: 0-15, networks: gni(aries), routes: "o2ib [20-23]@gni"}}
+    - {{name: routers, nodes: 20-23, networks: "gni(aries),o2ib(infiniband)", forwarding: enabled, start: true}}
+    - {{name: servers, nodes: 24-31, networks: o2ib(infiniband), routes: "gni 10.4.0.[21-24]@o2ib"}}
+jobs:
+  - {{name: job, nodes: "24,25,26,0-3", workload: m0_nettest, args: {{servers: 2, messages: 100, bytes: 64KiB, {more}}}}}
+"""
+GNI = """
+name: nettest
+seed: 15
+fabric: {{name: aries, preset: mini2}}
+lnet:
+  nodes: [{{name: all, nodes: 0-15, networks: gni(aries)}}]
+jobs:
+  - {{name: job, nodes: 0-6, workload: m0_nettest, args: {{servers: 2, messages: 100, bytes: 64KiB, {more}}}}}
+"""
+TCP = """
+name: nettest
+seed: 15
+fabric: {{name: eth0, topology: single-switch, nodes: 7, link_rate_GBps: 1.25, link_latency: 500ns}}
+lnet:
+  nodes: [{{name: all, nodes: 0-6, networks: tcp(eth0)}}]
+jobs:
+  - {{name: job, nodes: 0-6, workload: m0_nettest, args: {{servers: 2, messages: 100, bytes: 64KiB, {more}}}}}
+"""
 PLACES = {"kernel": "nodes: 0-2, workload: m0_nettest, args: {{flavour: kernel, {more}}}",
           "user": "nodes: 0-2, workload: m0_nettest, args: {{flavour: user, {more}}}",
           "batched": "nodes: 0-2, workload: m0_nettest, args: {{flavour: batched, {more}}}",
@@ -139,6 +171,20 @@ def test_m0_158_e2e_15_lost_reads(tmp_path, flavour, message):
     assert values["clients", "transfers", "failed"] == values["servers", "transfers", "failed"] == dropped
     assert {key[2] for key, value in values.items() if len(key) == 3 and value != 0} == {"failed"}
     assert values["clients", "lost"] == values["clients", "sent", "failed"] == values["servers", "bulk_sent", "failed"] == 0
+
+
+@pytest.mark.parametrize("flavour", ["kernel", "user", "batched"])
+@pytest.mark.parametrize("network", [TCP, GNI, ROUTED], ids=["tcp", "gni", "routed"])
+def test_m0_160_each_network(tmp_path, network, flavour):
+    """Two servers and four clients; the networks that the other tests do not have, and routers between two networks."""
+    for more in ("test: ping", "test: bulk, pairs: 4"):
+        path = tmp_path / "scenario.yaml"
+        path.write_text(network.format(more=f"flavour: {flavour}, {more}"))
+        result = jacquard.run(path)
+        assert result.exit_code == jacquard.OK and result.ledger["balanced"], result.report()
+        values = counts(result, "job")
+        assert values["clients", "transfers"] == values["servers", "transfers"] == 400
+        assert not any(value for key, value in values.items() if len(key) == 3) and values["clients", "lost"] == 0
 
 
 def test_crossings_of_a_message(tmp_path):

@@ -187,7 +187,7 @@ def test_m0_160_each_network(tmp_path, network, flavour):
         assert not any(value for key, value in values.items() if len(key) == 3) and values["clients", "lost"] == 0
 
 
-def test_crossings_of_a_message(tmp_path):
+def test_driver_calls_of_a_message(tmp_path):
     """Immediately, each of the four operations of a message and its echo is a call of the driver; in batches they need fewer, and in the
     kernel none."""
     jobs = [(f"{flavour}{number}", flavour, f"concurrency: 16, messages: {number}")

@@ -169,9 +169,11 @@ static void cancel(struct client *client, uint32_t index)
 /* The message with the descriptors of all pairs of this lead has ended. */
 static void message_ended(struct client *client, uint32_t lead, bool succeeded)
 {
-    uint32_t first = lead - lead % client->test.options.concurrency, i;
+    uint32_t concurrency = client->test.options.concurrency, first, i;
 
-    for (i = first; i < first + client->test.options.concurrency; i++) {
+    M0_ASSERT(concurrency > 0);
+    first = lead - lead % concurrency;
+    for (i = first; i < first + concurrency; i++) {
         if (client->pair[i].state == UNUSED || client->pair[i].lead != lead)
             continue;
         client->pair[i].lead = UINT32_MAX;

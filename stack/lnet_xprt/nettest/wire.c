@@ -25,6 +25,7 @@ static void bytes(struct cursor *cursor, void *place, size_t count)
         memcpy(cursor->out, place, count);
         cursor->out += count;
     } else {
+        M0_ASSERT(cursor->in != NULL);
         memcpy(place, cursor->in, count);
         cursor->in += count;
     }

@@ -167,4 +167,4 @@ def test_without_the_device(built):
     assert done.returncode == 1 and os.strerror(errno.ENOENT) in done.stderr
     assert "--device PATH" in command([built / "bin/m0_ping", "--help"])
     done = subprocess.run([built / "bin/m0_ping", "show"], text=True, capture_output=True, timeout=60)
-    assert done.returncode == 2 and "there are serve and ping" in done.stderr
+    assert done.returncode == 2 and "there are serve, ping, nettest-node and nettest" in done.stderr

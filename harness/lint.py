@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LICENCE = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only"
 
 # Texts by other authors, and data files whose exact bytes matter.
-NO_LICENCE_LINE = re.compile(r"^(LICENSES/|tests/fuzz/corpus/|\.gitignore$)")
+NO_LICENCE_LINE = re.compile(r"^(LICENSES/|tests/fuzz/corpus/|sim/run/report/page/vendor/(.*\.min\.(js|css)|licences\.txt)$|\.gitignore$)")
 BINARY = re.compile(r"\.(png|svg|gz|pb|pftrace|bin)$")
 # Home and work directories of a person or a build machine.
 MACHINE_PATH = re.compile(r"(?<![\w.$}~])/(?:home|root|Users|work|farm|workspace)/[\w.]")

@@ -46,28 +46,10 @@ struct name {
     bool written; /* the file has it */
 };
 
-const struct sim_trace_group sim_trace_nodes = {"node", 1, false};
-static const struct sim_trace_group faults_group = {"faults", 0, false};
-static const struct sim_trace_track rank_track = {"rank", &sim_trace_nodes, true,
-                                                  sim_trace_show_rank};
-static const struct sim_trace_track fault_track = {"node", &faults_group, true, NULL};
-
-static const struct sim_trace_track *kinds[SIM_TRACKS_MAX] = {
-    [SIM_TRACK_RANK] = &rank_track,
-    [SIM_TRACK_FAULT] = &fault_track,
-};
-
-void sim_trace_track_register(uint32_t track, const struct sim_trace_track *kind)
-{
-    assert(track < SIM_TRACKS_MAX && kind->name != NULL && kind->group != NULL);
-    assert(kinds[track] == NULL || kinds[track] == kind);
-    assert(kind->group->order < 8);
-    kinds[track] = kind;
-}
-
 bool sim_trace_on;
 
 static struct {
+    bool open;
     struct sim_trace_file file;
     uint32_t pid; /* 0: the only process */
     char process[PROCESS_BYTES];
@@ -230,7 +212,7 @@ static uint64_t group_uuid(const struct sim_trace_group *group, uint32_t number)
     if (*uuid != 0)
         return *uuid;
     *uuid = ++writer.uuids;
-    if (group == &faults_group)
+    if (group == &sim_trace_faults)
         snprintf(name, sizeof name, "%s%s", group->name, writer.process);
     else if (group->of_networks)
         name_line_of_network(name, sizeof name, group->name, number);
@@ -291,11 +273,11 @@ static void name_track(struct track *track, const struct sim_trace_point *point)
         length = snprintf(track->name, NAME_BYTES, "fabric");
     } else if (point->track == SIM_TRACK_FAULT) {
         length = snprintf(track->name, NAME_BYTES, "node %" PRIu32, point->node);
-    } else if (point->index != 0 || kinds[point->track]->numbered) {
-        length = snprintf(track->name, NAME_BYTES, "%s %" PRIu32, kinds[point->track]->name,
-                          point->index);
+    } else if (point->index != 0 || sim_trace_kinds[point->track]->numbered) {
+        length = snprintf(track->name, NAME_BYTES, "%s %" PRIu32,
+                          sim_trace_kinds[point->track]->name, point->index);
     } else {
-        length = snprintf(track->name, NAME_BYTES, "%s", kinds[point->track]->name);
+        length = snprintf(track->name, NAME_BYTES, "%s", sim_trace_kinds[point->track]->name);
     }
     if (point->kind == SIM_TRACE_COUNTER && length < NAME_BYTES)
         snprintf(track->name + length, NAME_BYTES - (size_t)length, " %s", point->name);
@@ -322,12 +304,11 @@ static struct track *find_track(const struct sim_trace_point *point)
 
     if (sim_likely(*place != 0))
         return writer.tracks[*place - 1];
-    assert(kinds[point->track] != NULL); /* sim_trace_track_register */
-    group = kinds[point->track]->group;
+    group = sim_trace_kinds[point->track]->group;
     track = calloc(1, sizeof *track);
     if (track == NULL)
         abort();
-    track->parent = group_uuid(group, group == &faults_group ? 0 : point->node);
+    track->parent = group_uuid(group, group == &sim_trace_faults ? 0 : point->node);
     track->rank = track_rank(point);
     name_track(track, point);
     writer.tracks = sim_trace_grow(writer.tracks, writer.track_count, sizeof(struct track *));
@@ -425,13 +406,18 @@ void sim_trace_write_arguments(const struct sim_trace_point *point, bool has_val
     if (!sim_trace_on)
         return;
     sim_core.outside++;
-    track = find_track(point);
-    number = sim_trace_arguments(point, kinds[point->track], has_value, arguments, number, all);
-    if (point->kind == SIM_TRACE_COUNTER)
-        write_counter(track, point);
-    else
-        write_event(track, point, all, number);
-    writer.points++;
+    assert(sim_trace_kinds[point->track] != NULL); /* sim_trace_track_register */
+    number = sim_trace_arguments(point, sim_trace_kinds[point->track], has_value, arguments, number,
+                                 all);
+    sim_trace_sink_point(point, all, number);
+    if (writer.open) {
+        track = find_track(point);
+        if (point->kind == SIM_TRACE_COUNTER)
+            write_counter(track, point);
+        else
+            write_event(track, point, all, number);
+        writer.points++;
+    }
     sim_core.outside--;
 }
 
@@ -461,7 +447,7 @@ bool sim_trace_open(const char *path, char **error)
 
 bool sim_trace_open_process(const char *path, const struct sim_trace_process *process, char **error)
 {
-    if (sim_trace_on) {
+    if (writer.open) {
         set_error(error, "cannot write a trace to", path, "another trace is open");
         return false;
     }
@@ -476,7 +462,7 @@ bool sim_trace_open_process(const char *path, const struct sim_trace_process *pr
     if (process->pid != 0)
         snprintf(writer.process, sizeof writer.process, ", %.40s %" PRIu32, process->name,
                  process->pid);
-    sim_trace_on = true;
+    writer.open = sim_trace_on = true;
     put_start();
     return true;
 }
@@ -485,7 +471,7 @@ void sim_trace_set_rank_name(uint32_t node, uint32_t index, const char *name)
 {
     uint64_t *place;
 
-    if (!sim_trace_on)
+    if (!writer.open)
         return;
     place = sim_trace_map_at(&writer.rank_name_of, node, index);
     if (*place == 0) {
@@ -503,7 +489,7 @@ void sim_trace_set_network_name(uint32_t first, const char *name)
 {
     struct network *network;
 
-    if (!sim_trace_on)
+    if (!writer.open)
         return;
     assert(writer.network_count == 0 || writer.networks[writer.network_count - 1].first < first);
     writer.networks =
@@ -559,7 +545,7 @@ static void free_tables(void)
 
 void sim_trace_flush(sim_time_t now)
 {
-    if (!sim_trace_on)
+    if (!writer.open)
         return;
     end_slices(now);
     sim_trace_file_flush(&writer.file);
@@ -570,6 +556,10 @@ void sim_trace_forget(void)
     if (!sim_trace_on)
         return;
     sim_trace_on = false;
+    sim_trace_sink_end();
+    if (!writer.open)
+        return;
+    writer.open = false;
     free_tables();
     sim_trace_file_forget(&writer.file);
 }
@@ -582,10 +572,14 @@ bool sim_trace_close(char **error)
     if (!sim_trace_on)
         return true;
     sim_trace_calls_end();
-    end_slices(SIM_NEVER);
-    sim_trace_on = false;
-    free_tables();
     sim_trace_calls_free();
+    sim_trace_sink_end();
+    sim_trace_on = false;
+    if (!writer.open)
+        return true;
+    end_slices(SIM_NEVER);
+    writer.open = false;
+    free_tables();
     path = strdup(writer.file.path);
     failure = sim_trace_file_close(&writer.file);
     if (failure != 0)

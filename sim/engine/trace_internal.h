@@ -41,6 +41,14 @@ size_t sim_trace_arguments(const struct sim_trace_point *point, const struct sim
 size_t sim_trace_show_rank(const struct sim_trace_point *point,
                            struct sim_trace_argument *arguments);
 
+/* ---- kinds and sink -------------------------------------------------------------------------- */
+
+extern const struct sim_trace_group sim_trace_faults;
+extern const struct sim_trace_track *sim_trace_kinds[SIM_TRACKS_MAX];
+void sim_trace_sink_point(const struct sim_trace_point *point,
+                          const struct sim_trace_argument *arguments, size_t number);
+void sim_trace_sink_end(void);
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Whether the call in progress takes the point for its own slice, which is written at its end. */

@@ -46,26 +46,14 @@ static inline sim_time_t reserve_link(sim_time_t *busy, struct net_link_traffic 
     return free_at;
 }
 
-/* The router whose trace track shows the link. All links of a switched network are shown as ports
- * of its first router. */
-static inline uint32_t trace_router(const struct net *net, uint32_t link)
-{
-    return net->first_router + (net->ports ? link / NET_DRAGONFLY_PORTS : 0);
-}
-
-static inline uint32_t trace_port(const struct net *net, uint32_t link)
-{
-    return net->ports ? link % NET_DRAGONFLY_PORTS : link;
-}
-
 static void trace_link(const struct net *net, uint32_t link, sim_time_t start, sim_time_t duration,
                        uint32_t units)
 {
     struct sim_trace_point point = {
         SIM_TRACE_SLICE,
         NET_TRACK_LINK,
-        trace_router(net, link),
-        trace_port(net, link),
+        net_trace_node(net, link),
+        net_trace_index(net, link),
         "transfer",
         start,
         duration,
@@ -138,8 +126,8 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
         }
         if (i == 0) {
             reservation->first = speed;
-            sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, trace_router(net, index),
-                      trace_port(net, index), "transfer", queued, wire, 0, units);
+            sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, net_trace_node(net, index),
+                      net_trace_index(net, index), "transfer", queued, wire, 0, units);
         } else if (sim_unlikely(sim_trace_on)) {
             trace_link(net, index, queued, wire, units);
         }

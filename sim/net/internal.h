@@ -314,6 +314,16 @@ struct sim_fault_point *net_shared_packet_point(void);
 
 /* Tracks of the trace: NET_TRACK_LINK has node = router, index = port. 1 to 6 are the NIC's. */
 enum { NET_TRACK_LINK = SIM_TRACK_LINK };
+/* The router whose trace track shows the link. All links of a switched network are shown as ports
+ * of its first router. */
+static inline uint32_t net_trace_node(const struct net *net, uint32_t link)
+{
+    return net->first_router + (net->ports ? link / NET_DRAGONFLY_PORTS : 0);
+}
+static inline uint32_t net_trace_index(const struct net *net, uint32_t link)
+{
+    return net->ports ? link % NET_DRAGONFLY_PORTS : link;
+}
 void net_tracks_register(void);
 /* The function that describes the transfer in the record of a fault, or NULL. */
 net_describe_fn *net_description(const struct net *net, const struct net_transfer *transfer);

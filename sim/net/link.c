@@ -215,6 +215,8 @@ void net_for_each_link(const struct net *net,
 
         if (!net->topology->describe(net, i, &info))
             continue;
+        info.trace_node = net_trace_node(net, i);
+        info.trace_index = net_trace_index(net, i);
         info.alive = net->down[i] == 0;
         info.units = net->traffic[i].units;
         info.transfers = net->traffic[i].transfers;

@@ -94,6 +94,11 @@ static bool check_combination(const struct command *command, char **error)
                                        command->until_fail || command->minimize))
         *error = g_strdup("--pcap: not together with --live, --check, --seeds, --until-fail, "
                           "--minimize; allowed: one run");
+    else if (command->report != NULL &&
+             (command->live || command->check || command->seeds != NULL || command->minimize) &&
+             !command->until_fail)
+        *error = g_strdup("--report: not together with --live, --check, --seeds, --minimize; "
+                          "allowed: one run, or --until-fail, which shows the seed that fails");
     else if (command->parallel < 0 || command->parallel > 256)
         *error = g_strdup("-j: allowed: 1 to 256 processes");
     return *error == NULL;
@@ -173,6 +178,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         {"force", 0, 0, G_OPTION_ARG_NONE, &command->force,
          "Let --out write into a folder that holds files", NULL},
         {"trace", 0, 0, G_OPTION_ARG_FILENAME, &command->trace, "Write a Perfetto trace", "FILE"},
+        {"report", 0, 0, G_OPTION_ARG_FILENAME, &command->report,
+         "Write a page that shows the run, for a browser", "FILE.html"},
         {"pcap", 0, 0, G_OPTION_ARG_FILENAME, &command->pcap,
          "Write what LNet sends over TCP, as pcapng", "FILE"},
         {"schema-markdown", 0, 0, G_OPTION_ARG_NONE, &command->markdown,

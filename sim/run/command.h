@@ -13,7 +13,7 @@ struct command {
     gint ready_fd;
     gchar **set;
     gchar *help_text; /* --help was given */
-    gchar *seed, *seeds, *out, *trace, *pcap, *socket;
+    gchar *seed, *seeds, *out, *trace, *pcap, *report, *socket;
     gint parallel;
     /* made from it */
     const char *file;

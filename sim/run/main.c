@@ -18,6 +18,7 @@
 #include "live/live_fabric.h"
 #include "lnet/node.h"
 #include "report/output.h"
+#include "report/page.h"
 #include "verdict/verdict.h"
 
 #ifndef JACQUARD_VERSION
@@ -83,10 +84,48 @@ static int report(const struct command *command, json_t *result)
     return status;
 }
 
+/* Appends a command that runs the scenario again. */
+static void append_command(const struct command *command, uint64_t seed, GString *text)
+{
+    char *quoted = g_shell_quote(command->file), *whole;
+    guint i;
+
+    g_string_append_printf(text, "sim-run %s", quoted);
+    g_free(quoted);
+    for (i = 0; command->set != NULL && command->set[i] != NULL; i++) {
+        whole = g_strdup_printf("%s=%s", command->overrides[i].path, command->overrides[i].value);
+        quoted = g_shell_quote(whole);
+        g_string_append_printf(text, " --set %s", quoted);
+        g_free(quoted);
+        g_free(whole);
+    }
+    g_string_append_printf(text, " --seed %" PRIu64, seed);
+}
+
+/* Runs the scenario, and writes the report page if the command wants one. */
+static json_t *run_with_page(const struct command *command, const struct scenario *scenario,
+                             const struct cluster_options *options, char **error)
+{
+    GString *text;
+    struct report_page page = {.version = JACQUARD_VERSION};
+    json_t *result;
+
+    if (command == NULL || command->report == NULL)
+        return report_run(scenario, options, error);
+    text = g_string_new(NULL);
+    append_command(command, scenario->seed, text);
+    page.path = command->report;
+    page.command = text->str;
+    result = report_run_page(scenario, options, &page, error);
+    g_string_free(text, TRUE);
+    return result;
+}
+
 /* Runs the scenario and writes its files into `folder` (NULL: none); the report calls the folder
- * `shown`. */
-static json_t *run_into(const struct scenario *scenario, const char *folder, const char *shown,
-                        struct progress *progress, char **error)
+ * `shown`. Without `command` there is no report page. */
+static json_t *run_into(const struct command *command, const struct scenario *scenario,
+                        const char *folder, const char *shown, struct progress *progress,
+                        char **error)
 {
     struct cluster_options options = {.seed = scenario->seed,
                                       .tick = progress != NULL ? report_progress_tick : NULL,
@@ -98,7 +137,7 @@ static json_t *run_into(const struct scenario *scenario, const char *folder, con
     options.trace = trace;
     options.trace_shown = trace_shown;
     options.tables = folder;
-    result = report_run(scenario, &options, error);
+    result = run_with_page(command, scenario, &options, error);
     if (result != NULL && folder != NULL &&
         !report_output_write(folder, result, scenario->tree, error)) {
         json_decref(result);
@@ -117,7 +156,7 @@ static json_t *run_with_folder(const struct command *command, const struct scena
 
     if (!report_output_begin(&output, command->out, command->force, error))
         return NULL;
-    result = run_into(scenario, output.partial, command->out, progress, error);
+    result = run_into(command, scenario, output.partial, command->out, progress, error);
     if (result == NULL) {
         report_output_abort(&output);
     } else if (!report_output_commit(&output, error)) {
@@ -150,7 +189,7 @@ static json_t *run_with_trace(const struct command *command, const struct scenar
     if (trace != NULL)
         scenario_file_place(trace, &target, &partial);
     options.trace = partial != NULL ? partial : trace;
-    result = report_run(scenario, &options, error);
+    result = run_with_page(command, scenario, &options, error);
     if (partial != NULL && result != NULL && g_rename(partial, target) != 0) {
         *error = g_strdup_printf("%s: %s", trace, g_strerror(errno));
         json_decref(result);
@@ -210,7 +249,7 @@ static json_t *campaign_member(const struct campaign *campaign, const struct ove
     if (scenario != NULL && folder != NULL && g_mkdir(folder, 0777) != 0)
         *error = g_strdup_printf("%s: %s", folder, g_strerror(errno));
     else if (scenario != NULL)
-        result = run_into(scenario, folder, name, NULL, error);
+        result = run_into(NULL, scenario, folder, name, NULL, error);
     scenario_free(scenario);
     g_free(folder);
     return result;
@@ -289,6 +328,9 @@ static int run_campaign(const struct command *command, const struct scenario *sc
     if (command->trace != NULL)
         return bad_input(
             g_strdup("--trace: not with many runs; allowed: --out, which keeps a trace of each"));
+    if (command->report != NULL)
+        return bad_input(g_strdup("--report: not with many runs; allowed: one combination of the "
+                                  "sweep, by --set"));
     if (campaign_size(&campaign) > CAMPAIGN_RUNS_MAX)
         return bad_input(g_strdup_printf(
             "--seeds: too many runs together with the sweep; allowed: %u", CAMPAIGN_RUNS_MAX));
@@ -301,22 +343,9 @@ static int run_campaign(const struct command *command, const struct scenario *sc
 
 static void say_how_to_repeat(const struct command *command, uint64_t seed)
 {
-    GString *text = g_string_new("reproduce: sim-run ");
-    char *quoted;
-    guint i;
+    GString *text = g_string_new("reproduce: ");
 
-    quoted = g_shell_quote(command->file);
-    g_string_append(text, quoted);
-    g_free(quoted);
-    for (i = 0; command->set != NULL && command->set[i] != NULL; i++) {
-        char *whole =
-            g_strdup_printf("%s=%s", command->overrides[i].path, command->overrides[i].value);
-        quoted = g_shell_quote(whole);
-        g_string_append_printf(text, " --set %s", quoted);
-        g_free(quoted);
-        g_free(whole);
-    }
-    g_string_append_printf(text, " --seed %" PRIu64, seed);
+    append_command(command, seed, text);
     fprintf(command->json || command->quiet ? stderr : stdout, "%s\nreduce it: add --minimize\n",
             text->str);
     g_string_free(text, TRUE);
@@ -559,6 +588,7 @@ int main(int argc, char **argv)
     g_free(command.seeds);
     g_free(command.out);
     g_free(command.trace);
+    g_free(command.report);
     g_free(command.pcap);
     g_free(command.socket);
     return status;

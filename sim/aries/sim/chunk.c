@@ -366,7 +366,7 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     if (work->op == ARIES_PUT)
         fabric->counters.payload_bytes += chunk->bytes;
     if (sim_unlikely(sim_trace_on))
-        sim_trace_add_number("to node", work->target->node);
+        aries_sim_trace_ends(txn);
     sim_trace(SIM_TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
               txn->source->node,
               txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "aries/aries.h"
+#include "engine/trace.h"
 
 static void bytes_text(uint64_t bytes, char *buffer, size_t size)
 {
@@ -44,19 +45,40 @@ static const char *process_name(const struct aries_nic *nic, const struct aries_
     return count == 1 ? only->name : NULL;
 }
 
-static void describe_ranks(const struct aries_txn *txn, struct sim_fault_hit *hit)
+/* *source, *target: the names of its ranks, or NULL. */
+static void find_ranks(const struct aries_txn *txn, const char **source, const char **target)
 {
     const struct aries_work *work = &txn->work;
     const struct aries_mr *mr = NULL;
-    const char *source = process_name(txn->source, work->process), *target = NULL;
 
-    if (work->target != NULL) {
-        if (work->op < ARIES_CE_JOIN)
-            mr = aries_mr_find(work->target, work->ptag, work->remote_handle);
-        target = process_name(work->target, mr != NULL ? mr->process : NULL);
-    }
+    *source = process_name(txn->source, work->process);
+    *target = NULL;
+    if (work->target == NULL)
+        return;
+    if (work->op < ARIES_CE_JOIN)
+        mr = aries_mr_find(work->target, work->ptag, work->remote_handle);
+    *target = process_name(work->target, mr != NULL ? mr->process : NULL);
+}
+
+static void describe_ranks(const struct aries_txn *txn, struct sim_fault_hit *hit)
+{
+    const char *source, *target;
+
+    find_ranks(txn, &source, &target);
     g_strlcpy(hit->source, source != NULL ? source : "", sizeof(hit->source));
     g_strlcpy(hit->target, target != NULL ? target : "", sizeof(hit->target));
+}
+
+void aries_sim_trace_ends(const struct aries_txn *txn)
+{
+    const char *source, *target;
+
+    find_ranks(txn, &source, &target);
+    sim_trace_add_number("to node", txn->work.target->node);
+    if (source != NULL)
+        sim_trace_add_text("from", source);
+    if (target != NULL)
+        sim_trace_add_text("to", target);
 }
 
 static void describe_chunk(const void *what, struct sim_fault_hit *hit)

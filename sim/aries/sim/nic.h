@@ -232,6 +232,8 @@ void aries_sim_orb_wake(struct aries_nic *nic); /* there may be free ORB entries
 /* sim/hit.c: records of faults */
 struct sim_fault_subject aries_sim_fault_subject(const struct aries_chunk *chunk);
 /* For net_set_describe(). */
+/* Adds the two ends of a request to the next point of the trace: node and ranks. */
+void aries_sim_trace_ends(const struct aries_txn *txn) __attribute__((cold));
 void aries_sim_describe_transfer(const struct net_transfer *transfer, struct sim_fault_hit *hit);
 /* The chunk is lost, and no fault rule dropped it: a link, a router or a node is down. */
 void aries_sim_loss_record(struct aries_chunk *chunk) __attribute__((cold));

@@ -83,6 +83,8 @@ struct cluster *cluster_create(const struct scenario *scenario,
         cluster->trace_path =
             g_strdup(options->trace_shown != NULL ? options->trace_shown : options->trace);
     }
+    if (options->sink != NULL)
+        sim_trace_sink_begin(options->sink);
     if (!cluster_networks_create(cluster, error) || !cluster_lnet_create(cluster, error))
         goto err;
     cluster_cray_begin(cluster);
@@ -218,9 +220,7 @@ bool cluster_run(struct cluster *cluster, char **error)
     port_books_end(cluster);
     cluster->balanced = sim_ledger_balance();
     publish_counters(cluster);
-    if (cluster->trace_path == NULL)
-        return true;
-    if (sim_trace_close(&what))
+    if (!sim_trace_on || sim_trace_close(&what))
         return true;
     *error = g_strdup_printf("%s: %s", cluster->trace_path, what);
     free(what);

@@ -101,8 +101,8 @@ void sim_trace_call_note(const char *name, const char *text, uint64_t number);
 void sim_trace_caller_killed(const struct sim_fiber *fiber, const char *why);
 
 /*
- * At most one trace is open at a time. Opening truncates the file. *error becomes a text that the
- * caller frees; `error` may be NULL. Writing goes through a buffer and goes on silently after a
+ * At most one trace file is open at a time. Opening truncates the file. *error becomes a text that
+ * the caller frees; `error` may be NULL. Writing goes through a buffer and goes on silently after a
  * failure (a full disk): sim_trace_close reports it, once.
  */
 bool sim_trace_open(const char *path, char **error);
@@ -117,6 +117,18 @@ struct sim_trace_process {
 };
 bool sim_trace_open_process(const char *path, const struct sim_trace_process *process,
                             char **error);
+/*
+ * A function that gets a copy of each point, with or without a trace file. What it is given is
+ * valid during the call only; texts are to be copied. It must not emit points.
+ */
+struct sim_trace_sink {
+    void (*point)(void *arg, const struct sim_trace_point *point,
+                  const struct sim_trace_argument *arguments, size_t number);
+    void *arg;
+};
+/* Before the first point; at most one at a time. sim_trace_close() ends it. */
+void sim_trace_sink_begin(const struct sim_trace_sink *receiver);
+const struct sim_trace_track *sim_trace_track_kind(uint32_t track); /* NULL: not registered */
 /* Writes the slices that have ended and everything in the buffer, which then survives a kill of the
  * process. */
 void sim_trace_flush(sim_time_t now);

@@ -284,6 +284,7 @@ struct net_link_info {
     uint32_t router, peer, which;
     uint8_t tile,
         peer_tile; /* dragonfly: tile numbers, row * 10 + column as in l<row><col>; else 0 */
+    uint32_t trace_node, trace_index; /* of its track NET_TRACK_LINK in the trace */
     enum { NET_LINK_GREEN, NET_LINK_BLACK, NET_LINK_BLUE, NET_LINK_SWITCH } color;
     bool alive;
     uint64_t units, transfers, dropped, dead; /* counters; dead: transfers routed to a dead link */

@@ -39,6 +39,7 @@ struct oob;
 struct pmi_rank;
 struct port_process;
 struct rank_variable;
+struct sim_trace_sink;
 
 /* Operations of a program with a main() of its own (foreign/). The program sets them in its rank
  * when it starts. */
@@ -168,6 +169,7 @@ struct cluster_options {
     uint64_t seed;
     const char *trace; /* file to write; NULL: none */
     const char *trace_shown; /* its name in the report; NULL: trace */
+    const struct sim_trace_sink *sink; /* gets each point of the trace; NULL: none */
     const char *tables; /* folder that gets links.csv and histograms.csv; NULL: none */
     void (*tick)(
         void *arg,

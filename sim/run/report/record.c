@@ -4,9 +4,9 @@
 #include <string.h>
 #include "engine/random.h"
 
-/* Of a run of that many intervals, a call that takes longer than one is kept when points are
- * thinned out. */
-#define LONG_CALL_PARTS 1000u
+/* When one of N points is kept, calls that take longer than N of so many parts of the active time
+ * are kept, too. */
+#define LONG_CALL_PARTS 30000u
 
 uint32_t report_record_string(struct record *record, const char *text)
 {
@@ -30,16 +30,19 @@ static bool is_kept(const struct record *record, const struct record_point *poin
 
     if (point->important)
         return true;
+    if (stride == 1)
+        return true;
     if (point->track == SIM_TRACK_LINK || point->kind == SIM_TRACE_COUNTER)
         stride *= 8; /* links and counters have series of their own */
-    if (stride == 1 || sim_mix(what) % stride == 0)
+    if (sim_mix(what) % stride == 0)
         return true;
     if (point->flow != 0 && point->flow < record->flows->len) {
         flow = &g_array_index(record->flows, struct record_flow, point->flow);
         return flow->lost != 0 || flow->failed;
     }
-    return point->track == SIM_TRACK_RANK && point->duration > 0 &&
-           point->duration / stride > record->latest / LONG_CALL_PARTS;
+    return point->track == SIM_TRACK_RANK &&
+           point->duration / stride >
+               report_record_active(record, record->latest) / LONG_CALL_PARTS;
 }
 
 /* Halves the number of points, or more, until a quarter of the room is free. */

@@ -3,7 +3,7 @@
 "use strict";
 
 function drawDragonfly(layer, all, choose) {
-    const network = all.network, SIZE = 15, GAP = 5, PAD = 14, TITLE = 20, LINKS_DRAWN = 400;
+    const network = all.network, SIZE = 15, GAP = 5, PAD = 14, TITLE = 20, LINKS_DRAWN = network.routers > 400 ? 120 : 400;
     const place = (router) => ({group: network.places[3 * router], chassis: network.places[3 * router + 1], slot: network.places[3 * router + 2]});
     const routers = d3.range(network.routers);
     const slots = d3.max(routers, (router) => place(router).slot) + 1, chassis = d3.max(routers, (router) => place(router).chassis) + 1, groups = d3.max(routers, (router) => place(router).group) + 1;
@@ -31,6 +31,9 @@ function drawDragonfly(layer, all, choose) {
         if (network.from[i] < network.routers)
             outgoing[network.from[i]].push(i);
 
+    const inner = d3.range(all.count).filter((i) => network.from[i] < network.routers && network.to[i] < network.routers);
+    const linkName = new Map(inner.map((i) => [i, `${all.name(network.from[i])}→${all.name(network.to[i])}`]));
+
     function curve(i) {
         const a = center(network.from[i]), b = center(network.to[i]), same = place(network.from[i]).group === place(network.to[i]).group;
         if (same && Math.abs(a.y - b.y) < 1) {
@@ -42,22 +45,18 @@ function drawDragonfly(layer, all, choose) {
     }
 
     return (links, selected) => {
-        const inner = d3.range(links.count).filter((i) => network.from[i] < network.routers && network.to[i] < network.routers);
-        const dead = inner.filter((i) => links.dead(i) || links.routerDead(network.from[i]) || links.routerDead(network.to[i]));
+        const cut = new Set(inner.filter((i) => links.dead(i) || links.lossAt(linkName.get(i))));
         const busy = inner.filter((i) => links.load(i) > 0 && (selected < 0 || network.from[i] === selected || network.to[i] === selected)).sort((a, b) => links.load(b) - links.load(a) || a - b).slice(0, LINKS_DRAWN);
-        const lossy = inner.filter((i) => links.lossAt(`${links.name(network.from[i])}→${links.name(network.to[i])}`)), cut = new Set([...dead.filter((i) => links.dead(i)), ...lossy]);
         const shown = [...busy.filter((i) => !cut.has(i)).reverse(), ...cut], highest = links.highest();
+        const crashed = new Set(Data.networks.indexOf(network) === 0 ? crashedNodes(links.until()).map((node) => network.routerOf[node]) : []);
         lines.selectAll("path").data(shown, (i) => i).join("path").attr("class", (i) => `linkline${cut.has(i) ? " dead" : ""}`).attr("d", curve)
-            .attr("stroke", (i) => (cut.has(i) ? null : loadColor(links.load(i) / highest))).attr("stroke-width", (i) => (cut.has(i) ? 2 : 0.8 + 3 * links.load(i) / highest)).attr("stroke-opacity", 0.85);
+            .attr("stroke", (i) => (cut.has(i) ? null : loadColor(links.load(i) / highest))).attr("stroke-width", (i) => (cut.has(i) ? 2 : 0.8 + 3 * links.load(i) / highest)).attr("stroke-opacity", (i) => (cut.has(i) ? 1 : 0.75));
         squares.select("rect").attr("fill", (router) => loadColor((d3.max(outgoing[router], (i) => links.load(i)) || 0) / highest)).attr("class", (router) => `router${router === selected ? " chosen" : ""}`);
-        squares.select("text").text((router) => (links.routerDead(router) || outgoing[router].some((i) => links.dead(i)) || deadNode(network, router, links) || links.lossAt(links.name(router)) ? "✕" : ""));
+        squares.select("text").text((router) => (links.routerDead(router) || outgoing[router].some((i) => links.dead(i)) || crashed.has(router) || links.lossAt(links.name(router)) ? "✕" : ""));
     };
 }
 
-/* Whether a node of the router has crashed. */
-function deadNode(network, router, links) {
-    return Data.networks.indexOf(network) === 0 && crashedNodes(links.until()).some((node) => network.routerOf[node] === router);
-}
+/* The nodes that have crashed and not been booted. */
 function crashedNodes(until) {
     const down = new Set();
     for (const fault of Data.timedFaults.filter((each) => each.injected && each.place === "node" && each.time <= until).sort((a, b) => a.time - b.time))

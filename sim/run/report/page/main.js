@@ -50,7 +50,12 @@ const Page = {
     messageLink(flow, text) {
         return Page.link(text || `message ${flow}`, "spacetime", {flow}, "Show this message in the space-time diagram");
     },
-    color: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
+    colors: new Map(),
+    color(name) {
+        if (!Page.colors.has(name))
+            Page.colors.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+        return Page.colors.get(name);
+    },
 };
 
 (() => {

@@ -127,7 +127,7 @@ function SpaceTime(section) {
         const colors = {call: Page.color("call"), wait: Page.color("wait"), line: Page.color("line")};
         const begin = Data.toVirtual(Math.max(x.invert(LABELS), 0)), end = Data.toVirtual(x.invert(drawing.width));
         for (let at = Math.max(0, Math.floor(y[0])); at < Math.min(visible.length, y[1]); at += step) {
-            const row = visible[at], top = rowTop(at) + (height - bar) / 2;
+            const row = visible[at], exact = rowTop(at) + (height - bar) / 2, top = height < 3 ? Math.floor(exact) : exact, inset = bar > 4 ? 1 : 0;
             if (height >= 6) {
                 context.fillStyle = colors.line;
                 context.fillRect(LABELS, Math.round(rowTop(at) + height / 2), drawing.width, 0.5);
@@ -135,7 +135,7 @@ function SpaceTime(section) {
             if (layers.calls)
                 drawBars(slices[row], false, begin, end, top, bar, colors.call);
             if (layers.waits)
-                drawBars(slices[row], true, begin, end, top + 1, Math.max(bar - 2, 0.8), colors.wait);
+                drawBars(slices[row], true, begin, end, top + inset, bar - 2 * inset, colors.wait);
             if (layers.calls && height >= 9)
                 drawNames(slices[row], begin, end, top + bar / 2);
         }

@@ -113,7 +113,10 @@ function Topology(section) {
         return dead;
     }
     /* Places of injected faults in the chosen time: names of routers, and "a→b" of links. */
+    let losses = null;
     function lossesAt() {
+        if (losses !== null)
+            return losses;
         const {begin, end} = range(), places = new Set();
         for (const each of [...Data.result.faults.flatMap((fault) => fault.injected), ...Data.result.losses])
             if (each.place && each.time_ps >= begin && each.time_ps < end) {
@@ -121,16 +124,19 @@ function Topology(section) {
                 places.add(name);
                 places.add(name.split("→")[0]);
             }
+        losses = places;
         return places;
     }
+    const linkFaults = Data.timedFaults.some((fault) => fault.injected && fault.place === "link");
     function isDead(network, i) {
         const a = network.from[i], b = network.to[i];
-        return faultState(network, (fault) => fault.place === "link" && fault.which === network.which[i] &&
+        return linkFaults && faultState(network, (fault) => fault.place === "link" && fault.which === network.which[i] &&
             ((fault.routers[0] === a && fault.routers[1] === b) || (fault.routers[0] === b && fault.routers[1] === a)));
     }
 
     function update() {
         const now = range();
+        losses = null;
         said.textContent = at < 0 ? `0 to ${Format.time(Data.toVirtual(Data.activeEnd))}` : `${Format.timeTo(now.begin, width)} to ${Format.timeTo(now.end, width)}`;
         if (picture === null || picture === undefined)
             return;
@@ -201,8 +207,9 @@ function Topology(section) {
 
 /* The colour of a load between 0 and 1, the highest one. Anything above 0 differs from nothing. */
 function loadColor(load) {
-    const colors = [0, 1, 2, 3, 4].map((i) => Page.color(`load-${i}`));
-    return load > 0 ? d3.scaleLinear().domain([0, 0.25, 0.5, 0.75, 1]).range(colors).clamp(true)(0.12 + 0.88 * load) : colors[0];
+    if (!loadColor.scale)
+        loadColor.scale = d3.scaleLinear().domain([0, 0.25, 0.5, 0.75, 1]).range([0, 1, 2, 3, 4].map((i) => Page.color(`load-${i}`))).clamp(true);
+    return load > 0 ? loadColor.scale(0.12 + 0.88 * load) : loadColor.scale(0);
 }
 
 /* The colour of a text on it. */

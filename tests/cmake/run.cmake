@@ -6,6 +6,9 @@ foreach(area IN ITEMS value tree scenario cluster networks lnet heap)
                 DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> trace_reader PkgConfig::GLIB PkgConfig::JANSSON m)
 endforeach()
 
+jacquard_test(report_record SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/report_record.c
+              DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/run/report)
+
 # PMI on fibers: programs of these tests in the place of workloads.
 foreach(area IN ITEMS port pmi spawn oob)
   set(sources ${CMAKE_SOURCE_DIR}/tests/unit/run_${area}.c)

@@ -57,7 +57,29 @@ static void sent(struct record *record, struct record_flow *flow,
     if (to != NULL)
         flow->to = (uint32_t)to->number;
     flow->bytes += point->value;
-    flow->begin = MIN(flow->begin, point->time);
+}
+
+/* A message of LNet, or the answer to it, which belongs to the same flow. */
+static void sent_by_lnet(struct record *record, struct record_flow *flow,
+                         const struct sim_trace_point *point,
+                         const struct sim_trace_argument *arguments, size_t number)
+{
+    if (flow->name == RECORD_NONE)
+        sent(record, flow, point, arguments, number);
+    else
+        flow->bytes = MAX(flow->bytes, point->value);
+}
+
+static void received_by_lnet(struct record_flow *flow, const struct sim_trace_point *point)
+{
+    sim_time_t time = point->time + point->duration;
+
+    if (flow->end == 0) {
+        flow->to = point->node;
+        flow->end = time;
+    } else if (point->node == flow->from) {
+        flow->settled = time;
+    }
 }
 
 static void arrived(struct record_flow *flow, uint32_t node, sim_time_t time)
@@ -89,13 +111,12 @@ void report_record_flow(struct record *record, const struct sim_trace_point *poi
     if (point->track == SIM_TRACK_FAULT) {
         if (strcmp(point->name, "lost") == 0 && flow->lost == 0)
             flow->lost = point->time;
-    } else if (strcmp(kind->name, "FMA") == 0 || strcmp(kind->name, "BTE") == 0 ||
-               strcmp(kind->name, "LNet sends") == 0) {
+    } else if (strcmp(kind->name, "FMA") == 0 || strcmp(kind->name, "BTE") == 0) {
         sent(record, flow, point, arguments, number);
+    } else if (strcmp(kind->name, "LNet sends") == 0) {
+        sent_by_lnet(record, flow, point, arguments, number);
     } else if (strcmp(kind->name, "LNet receives") == 0) {
-        arrived(flow, point->node, point->time + point->duration);
-        if (flow->to_rank == RECORD_NONE)
-            flow->to_rank = text_of(record, arguments, number, "to");
+        received_by_lnet(flow, point);
     } else if (strcmp(kind->name, "LNet forwards") == 0) {
         flow->through = point->node;
     } else if (strcmp(kind->name, "RX") == 0) {

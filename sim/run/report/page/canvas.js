@@ -60,28 +60,25 @@ function drawTimeAxis(drawing, scale, left, top, bottom) {
     }
 }
 
-/* Where idle time is left out: a dotted line and how much. */
+/* Where idle time is left out: a dotted line and how much; of those that are close together, the longest. */
 function drawGaps(drawing, scale, left, top, bottom) {
-    const context = drawing.context;
-    let free = left;
+    const context = drawing.context, taken = [];
     context.textAlign = "center";
     context.font = FONT;
-    for (const gap of Data.gapsShown) {
-        const x = Math.round(scale(gap.at)) + 0.5, text = `⋯ ${Format.time(gap.length)} idle`;
-        const width = context.measureText(text).width;
-        if (x < left || x > drawing.width || x - width / 2 < free)
+    const inSight = Data.gapsShown.map((gap) => ({...gap, x: Math.round(scale(gap.at)) + 0.5})).filter((gap) => gap.x >= left && gap.x <= drawing.width);
+    for (const gap of inSight.sort((a, b) => b.length - a.length)) {
+        const text = `⋯ ${Format.time(gap.length)} idle`, half = context.measureText(text).width / 2 + 6;
+        const at = Math.min(Math.max(gap.x, left + half), drawing.width - half);
+        if (taken.some((each) => Math.abs(each.at - at) < each.half + half))
             continue;
-        context.strokeStyle = Page.color("faint");
+        taken.push({at, half});
+        context.strokeStyle = context.fillStyle = Page.color("faint");
         context.setLineDash([2, 3]);
         context.beginPath();
-        context.moveTo(x, top);
-        context.lineTo(x, bottom + 4);
+        context.moveTo(gap.x, top);
+        context.lineTo(gap.x, bottom + 4);
         context.stroke();
         context.setLineDash([]);
-        if (x + width / 2 < drawing.width) {
-            context.fillStyle = Page.color("faint");
-            context.fillText(text, x, bottom + 18);
-            free = x + width / 2 + 12;
-        }
+        context.fillText(text, at, bottom + 18);
     }
 }

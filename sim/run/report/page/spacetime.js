@@ -251,9 +251,9 @@ function SpaceTime(section) {
     }
     function troubled(i) {
         const end = ends(i);
-        if (state[i] !== "lost" || messages.duration[i] >= 0)
+        if (messages.duration[i] >= 0 || (state[i] !== "lost" && state[i] !== "never arrived"))
             return end;
-        const lost = x(Data.toActive(messages.begin[i] + messages.lost[i]));
+        const lost = messages.lost[i] >= 0 ? x(Data.toActive(messages.begin[i] + messages.lost[i])) : end.x1;
         return {x1: end.x1, y1: end.y1, x2: Math.max(lost, end.x1 + 14), y2: (end.y1 + end.y2) / 2};
     }
     function cross(end, size) {

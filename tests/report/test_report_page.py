@@ -189,7 +189,6 @@ def test_dark_and_light(page, reports):
     page.dark(True)
     page.open(reports("stuck.yaml"), "spacetime/flow=21")
     dark = page.run(background)
-    page.picture("report-dark-spacetime")
     assert light == "rgb(255, 255, 255)" and sum(map(int, re.findall(r"\d+", dark))) < 150
     assert page.painted("#spacetime-canvas") > 3 and page.errors() == []
 

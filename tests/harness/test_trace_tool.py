@@ -97,7 +97,7 @@ def test_sim_run_diff_refuses_in_one_line(written, sample, tmp_path):
 def test_values_have_names(sample):
     events = trace.read(sample)
     named = {event.name: set(event.arguments) for event in events if "(API)" not in event.track}
-    assert named["put"] == {"bytes", "to node"} and named["arrive"] == {"bytes", "from node"}
+    assert named["put"] == {"bytes", "to node", "from", "to"} and named["arrive"] == {"bytes", "from node"}
     assert {event.arguments["status"] for event in events if event.name == "complete"} >= {"OKAY"}
     assert {event.arguments["kind"] for event in events if event.name == "event"} >= {"completion", "remote event"}
     assert {"pingpong.8"} == {event.arguments["peer"] for event in events

@@ -90,7 +90,7 @@ function Latency(section) {
     else {
         const pair = element("div", {class: "charts"});
         section.append(pair);
-        Charts.add(pair, "Latency of messages", "From the first byte that leaves the NIC to the last one that lands; lengths are joined by powers of two.", () => sizeChart(groups, "times", [["median", 0.5], ["90 %", 0.9], ["99 %", 0.99], ["slowest", 1]], Format.time));
+        Charts.add(pair, "Latency of messages", "From the first byte that leaves the NIC to the last one that lands.", () => sizeChart(groups, "times", [["median", 0.5], ["90 %", 0.9], ["99 %", 0.99], ["slowest", 1]], Format.time));
         Charts.add(pair, "Rate of messages", "Length divided by latency: of one message, not of all together.", () => sizeChart(groups, "rates", [["median", 0.5], ["fastest", 1], ["slowest", 0]], Format.rate));
     }
     section.append(element("h2", {}, "Distributions"));
@@ -194,7 +194,7 @@ function OverTime(section) {
     const flights = [["transfers", inFlight(false)], ["LNet messages", inFlight(true)]].filter(([, list]) => list !== null);
     if (flights.length > 0)
         Charts.add(charts, "Messages in flight", "Sent and not yet arrived, at some time of each interval.", () => lineChart(flights, Format.short, true));
-    quantities("Ranks waiting", "Ranks that wait or poll without finding anything, on average. Flat at the end: the run hangs.", [["ranks", "ranks waiting"]], 1 / Math.max(width, 1), Format.short, true);
+    quantities("Ranks waiting", "Mean number of ranks that wait or poll. Flat at the end: the run hangs.", [["ranks", "ranks waiting"]], 1 / Math.max(width, 1), Format.short, true);
     quantities("Throughput", "Bytes that left the NICs, and bytes that landed, per second.", [["sent", "bytes sent"], ["landed", "bytes landed"], ["LNet sent", "LNet bytes sent"], ["LNet received", "LNet bytes received"]], 1 / seconds, Format.rate);
     quantities("Transfers that ended", "Per second; failed ones ended with an error.", [["completed", "transfers completed"], ["failed", "transfers failed"]], 1 / seconds, (each) => `${Format.short(each)}/s`);
     quantities("Completion queues", "Entries that were made, and events that found a queue full, per second.", [["events", "queue events"], ["overruns", "queue overruns"]], 1 / seconds, (each) => `${Format.short(each)}/s`);

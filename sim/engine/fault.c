@@ -184,9 +184,11 @@ static void record_trace(const struct sim_fault_record *record)
 static void record_add(const struct sim_fault_rule *rule, uint64_t number,
                        const struct sim_fault_subject *subject)
 {
-    struct sim_fault_record *record = calloc(1, sizeof *record);
+    struct sim_fault_record *record;
 
     assert(number > 0);
+    sim_core.outside++;
+    record = calloc(1, sizeof *record);
     if (record == NULL)
         abort();
     record->rule = rule;
@@ -200,6 +202,7 @@ static void record_add(const struct sim_fault_rule *rule, uint64_t number,
     record->title = title_of(record);
     if (record->title == NULL)
         abort();
+    sim_core.outside--;
     *(faults.records_end != NULL ? faults.records_end : &faults.records) = record;
     faults.records_end = &record->next;
     if (sim_unlikely(sim_trace_on))

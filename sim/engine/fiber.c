@@ -136,6 +136,7 @@ static inline void enter(struct sim_fiber *self)
     sim_core.local = self->local;
     sim_core.call = self->call;
     sim_core.last_call = self->last_call;
+    sim_core.outside = self->outside;
 }
 
 /* Blocks the running fiber until its resume event or its timeout has fired. */
@@ -148,6 +149,7 @@ static void block(struct sim_fiber *self)
     self->local = sim_core.local;
     self->call = sim_core.call;
     self->last_call = sim_core.last_call;
+    self->outside = sim_core.outside;
     sim_core.call = sim_core.last_call = 0;
     sim_core.fiber = NULL;
     next = dispatch();
@@ -291,11 +293,13 @@ static void keep(struct sim_fiber *fiber)
     struct engine *engine = &sim_engine;
 
     if (engine->fibers_started == engine->fibers_capacity) {
+        sim_core.outside++;
         engine->fibers_capacity = engine->fibers_capacity == 0 ? 64 : engine->fibers_capacity * 2;
         engine->fibers = realloc(engine->fibers, engine->fibers_capacity * sizeof *engine->fibers);
         engine->due = realloc(engine->due, engine->fibers_capacity * sizeof *engine->due);
         if (engine->fibers == NULL || engine->due == NULL)
             sim_panic("fibers: out of memory");
+        sim_core.outside--;
     }
     assert(engine->fibers_started < engine->fibers_capacity);
     fiber->index = engine->fibers_started;
@@ -325,6 +329,7 @@ struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char
     fiber->arg = arg;
     fiber->local = at;
     fiber->late_at = SIM_NEVER;
+    fiber->memory = sim_core.fiber != NULL ? sim_core.fiber->memory : 0;
     fiber->name = strdup(name);
     if (fiber->name == NULL)
         sim_panic("fibers: out of memory");
@@ -401,6 +406,16 @@ void *sim_fiber_thread(const struct sim_fiber *fiber)
 void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread)
 {
     fiber->thread = thread;
+}
+
+uint32_t sim_fiber_memory(const struct sim_fiber *fiber)
+{
+    return fiber->memory;
+}
+
+void sim_fiber_set_memory(struct sim_fiber *fiber, uint32_t memory)
+{
+    fiber->memory = memory;
 }
 
 void *sim_thread_pointer(void)

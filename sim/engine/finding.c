@@ -42,7 +42,9 @@ void sim_finding_record(struct sim_finding_rule *rule, uint32_t node, const char
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     length = strlen(text) + 1;
+    sim_core.outside++;
     finding = malloc(sizeof(*finding) + length + rank_length);
+    sim_core.outside--;
     if (finding == NULL)
         return; /* it is counted */
     rule->kept++;

@@ -61,6 +61,8 @@ struct sim_fiber {
     bool parked; /* waits in a cycle of polls: sim_notify evaluates them first */
     uint8_t prefetch_next;
     uint32_t index; /* in order of creation */
+    uint32_t memory; /* see sim_fiber_memory() */
+    uint32_t outside; /* while it does not run; sim_core.outside otherwise */
     uintptr_t call, last_call; /* see sim_call_begin() */
     struct sim_group *group; /* NULL: it shares memory with no other fiber */
     struct sim_fiber *sibling; /* the next one of the group */

@@ -170,8 +170,11 @@ static struct sim_metric *find(const char *name, size_t length)
 
 static void *allocate(size_t bytes)
 {
-    void *memory = calloc(1, bytes);
+    void *memory;
 
+    sim_core.outside++; /* ranks share them */
+    memory = calloc(1, bytes);
+    sim_core.outside--;
     if (memory == NULL)
         abort();
     return memory;

@@ -34,8 +34,11 @@ struct sim_queue_block {
 
 static void *block_alloc(struct sim_queue *queue)
 {
-    struct sim_queue_block *block = aligned_alloc(QUEUE_CHUNK_BYTES, BLOCK_BYTES);
+    struct sim_queue_block *block;
 
+    sim_core.outside++; /* whoever schedules */
+    block = aligned_alloc(QUEUE_CHUNK_BYTES, BLOCK_BYTES);
+    sim_core.outside--;
     if (block == NULL)
         sim_panic("event queue: out of memory");
     block->next = queue->blocks;
@@ -241,7 +244,9 @@ static void front_room(struct sim_queue *queue)
     capacity = (size_t)(queue->limit - buffer);
     if (count > capacity / 2) {
         capacity *= 2;
+        sim_core.outside++;
         buffer = calloc(capacity + QUEUE_PREFETCH, sizeof *buffer);
+        sim_core.outside--;
         if (buffer == NULL)
             sim_panic("event queue: out of memory");
     }

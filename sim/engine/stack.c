@@ -193,7 +193,9 @@ bool sim_stack_alloc(struct sim_stack *stack)
 void sim_stack_free(struct sim_stack *stack)
 {
     if (stacks.free == NULL) {
+        sim_core.outside++;
         stacks.free = malloc(sizeof *stacks.free * stacks.slots); /* touched as far as it is used */
+        sim_core.outside--;
         if (stacks.free == NULL)
             sim_panic("fibers: out of memory");
     }

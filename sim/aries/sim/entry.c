@@ -67,7 +67,9 @@ POINTER_VALUE(hidden_value, void, ARIES_CALL_HIDDEN)
         uintptr_t outer = sim_call_begin(#name); \
         gni_return_t status;                     \
                                                  \
+        sim_core.outside++;                      \
         status = aries_##name arguments;         \
+        sim_core.outside--;                      \
         if (sim_unlikely(sim_trace_on))          \
             TRACED(name, arguments)              \
         else                                     \

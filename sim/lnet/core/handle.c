@@ -22,7 +22,9 @@ static bool grow(struct lnet_handles *handles)
 
     if (size > SLOTS_MAX)
         return false;
+    sim_core.outside++;
     slots = realloc(handles->slots, size * sizeof(slots[0]));
+    sim_core.outside--;
     if (slots == NULL)
         return false;
 

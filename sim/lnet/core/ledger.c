@@ -48,7 +48,9 @@ static struct lnet_record *record_new(void)
     struct lnet_record *record;
 
     if (list_empty(&unused)) {
+        sim_core.outside++;
         record = malloc(sizeof(*record));
+        sim_core.outside--;
         if (record == NULL)
             abort();
     } else {

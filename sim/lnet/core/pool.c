@@ -19,9 +19,12 @@ static void *pool_get(struct pool *pool)
 {
     struct free_object *object = pool->free;
 
-    if (object == NULL)
-        return malloc(pool->bytes);
-
+    if (object == NULL) {
+        sim_core.outside++;
+        object = malloc(pool->bytes);
+        sim_core.outside--;
+        return object;
+    }
     pool->free = object->next;
     return object;
 }

@@ -32,7 +32,9 @@ static struct list_head *bucket(struct lnet_portal *portal, uint32_t number, boo
     if (*block == NULL) {
         if (!create)
             return NULL;
+        sim_core.outside++; /* all processes of the node share it */
         *block = malloc(LNET_BLOCK * sizeof(**block));
+        sim_core.outside--;
         if (*block == NULL)
             return NULL;
         for (i = 0; i < LNET_BLOCK; i++)

@@ -132,6 +132,7 @@ static struct job *new_job(struct cluster *cluster, char *name, struct app *apps
     job->running = job->rank_count;
     job->ranks = g_new0(struct rank, job->rank_count);
     job->progress_goal = guess_goal(job);
+    job->first = cluster->rank_count;
     cluster->rank_count += job->rank_count;
     cluster->ranks_running += job->rank_count;
     if (cluster_aries(cluster) != NULL)

@@ -193,13 +193,16 @@ void rank_bind(struct rank *rank, struct sim_fiber *fiber)
 {
     if (rank->fiber != NULL && fiber != rank->fiber)
         sim_fiber_share(fiber, rank->fiber);
+    sim_fiber_set_memory(fiber, 1 + rank->job->first + rank->id);
     if (cluster_aries(rank->job->cluster) != NULL) {
         aries_process_bind(rank->process, fiber);
         return;
     }
+    sim_core.outside++;
     if (switched == NULL)
         switched = g_hash_table_new(NULL, NULL);
     g_hash_table_insert(switched, fiber, rank);
+    sim_core.outside--;
 }
 
 void rank_forget_fibers(void)
@@ -260,7 +263,9 @@ void *rank_alloc(struct rank *rank, size_t bytes)
     struct cluster *cluster = rank->job->cluster;
     void *memory = g_malloc0(bytes);
 
+    sim_core.outside++; /* all ranks share the list */
     g_ptr_array_add(cluster->memory, memory);
+    sim_core.outside--;
     return memory;
 }
 
@@ -349,7 +354,9 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
     g_assert(gather->arrived == 0 && !gather->releasing);
     if (!gather->kept[side])
         g_free(gather->buffers[side]);
+    sim_core.outside++;
     gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
+    sim_core.outside--;
     gather->kept[side] = kept;
     gather->bytes[side] = bytes;
     gather->filled[side] = false;

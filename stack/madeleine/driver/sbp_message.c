@@ -115,8 +115,10 @@ static bool give_memory(struct msbp_adapter *adapter, struct msbp_frame *frame, 
 
     if (!delayed && adapter->held_out < MSBP_HELD_MAX)
         kernel = pickupemptybuffer(adapter->out);
-    if (kernel == 0)
+    if (kernel == 0) {
+        port_idle_break(); /* the next call is no repetition of this one: the message has grown */
         return mad_sbp_frame_room(frame);
+    }
     mad_sbp_hold(adapter, frame, adapter->out, kernel);
     return true;
 }

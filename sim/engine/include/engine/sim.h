@@ -96,7 +96,8 @@ struct sim_core {
     uint32_t digest_lines;
     uint64_t flows; /* flow numbers handed out, see sim_trace_flow_new() */
     uint64_t progress; /* bumped by sim_progress(): something the user would call progress */
-    /* Not 0: what runs is not part of the simulation, and must not change it: the trace, say. */
+    /* Not 0: what `fiber` runs is not its program, but the simulator: memory that is allocated
+     * meanwhile is not the program's. Each fiber has its own. */
     uint32_t outside;
     uintptr_t call, last_call; /* of `fiber`: see sim_call_begin() */
 };
@@ -179,6 +180,12 @@ void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner);
 /* The same, for what its owner keeps of it. */
 void *sim_fiber_note(const struct sim_fiber *fiber);
 void sim_fiber_set_note(struct sim_fiber *fiber, void *note);
+/*
+ * The number of the memory from which the fiber allocates; that of the fiber that started it, 0 if
+ * none did. The engine does nothing with it.
+ */
+uint32_t sim_fiber_memory(const struct sim_fiber *fiber);
+void sim_fiber_set_memory(struct sim_fiber *fiber, uint32_t memory);
 /* The same, for the thread of a program that the fiber executes. */
 void *sim_fiber_thread(const struct sim_fiber *fiber);
 void sim_fiber_set_thread(struct sim_fiber *fiber, void *thread);

@@ -125,6 +125,7 @@ struct job {
                          does not exist */
     struct rank *ranks;
     uint32_t rank_count, running, killed;
+    uint32_t first; /* ranks of the cluster before those of this job */
     uint32_t ends_reported; /* of its ranks, to the servers of their nodes */
     uint8_t ptag;
     uint32_t cookie;

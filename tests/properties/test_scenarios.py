@@ -64,6 +64,55 @@ def test_the_same_twice(path, scenario):
     assert not jacquard.differences(first, second), path.read_text()
 
 
+def without_polls(result):
+    """What must not depend on whether idle polls are simulated."""
+    return [(run["digest"], run["virtual_time_ps"], run["outcome"],
+             [(fault["seen"], fault["fired"], fault.get("injected")) for fault in run.get("faults", [])])
+            for run in result.data.get("runs", [result.data])]
+
+
+# A lost packet is given up after seconds, in which ranks would poll billions of times.
+SOON = {"limits.virtual_time": "2ms"}
+
+
+@CHECKED
+@given(scenario=generate.scenarios())
+def test_parked_polls_change_nothing(path, scenario):
+    parked, polled = (run(path, scenario, set={"limits.parking": how, **SOON}) for how in ("own", "off"))
+    assert without_polls(parked) == without_polls(polled), path.read_text()
+
+
+TWINS = {
+    "put_get_random": {"operations": st.integers(1, 20), "window": st.integers(1, 4)},
+    "smsg_random": {"messages": st.integers(1, 30), "bytes": st.integers(8, 2000)},
+    "mad_exchange": {"messages": st.integers(1, 3), "bytes": st.integers(64, 30000)},
+    "fi_pingpong": {"bytes": st.integers(8, 30000)},
+}
+
+
+@st.composite
+def twins(draw):
+    """Jobs that do the same on nodes that are placed in the same way: their ranks act at equal times. They share the rules of
+    the faults, which count the packets of all."""
+    workload = draw(st.sampled_from(sorted(TWINS)))
+    arguments = {name: draw(values) for name, values in TWINS[workload].items()}
+    ranks = draw(st.integers(1, 2))
+    jobs = [{"name": f"twin{i}", "workload": workload, "nodes": f"{4 * i}-{4 * i + 1}", "ranks_per_node": ranks, "args": arguments}
+            for i in range(draw(st.integers(2, 4)))]
+    rule = {"at": "aries.packet", **draw(st.sampled_from([{"do": "drop"}, {"do": "delay", "delay": "1us"}])), "probability": 0.05,
+            "skip": draw(st.integers(0, 5)), "count": draw(st.integers(0, 3))}
+    return {"name": "twins", "fabric": {"topology": "dragonfly", "groups": 1, "chassis": 1, "slots": 4,
+                                        "fidelity": draw(st.sampled_from(["F0", "F1", "F2"]))},
+            "jobs": jobs, "faults": [rule]}
+
+
+@settings(CHECKED, max_examples=int(EXAMPLES or 60))
+@given(scenario=twins())
+def test_ranks_that_act_at_equal_times_keep_their_order(path, scenario):
+    parked, polled = (run(path, scenario, set={"limits.parking": how, **SOON}) for how in ("own", "off"))
+    assert without_polls(parked) == without_polls(polled), path.read_text()
+
+
 @CHECKED
 @given(scenario=generate.scenarios(), data=st.data())
 def test_damaged_input_is_refused_in_one_line(path, scenario, data):

@@ -212,6 +212,164 @@ static void places_are_the_same_in_the_last_of_many_runs(void **state)
     }
 }
 
+/* ---- several ranks --------------------------------------------------------------------------- */
+
+/* Allocates blocks and frees some, at many times: at most the 16 MiB that the last rank has. */
+static void allocate(void *arg)
+{
+    uint64_t *digest = arg;
+    struct sim_random random;
+    void *held[20] = {NULL};
+    int i;
+
+    sim_random_init(&random, 3, "rank", sim_fiber_memory(sim_fiber_self()));
+    for (i = 0; i < 200; i++) {
+        void **place = &held[sim_random_below(&random, 20)];
+
+        free(*place);
+        *place = malloc(sim_random_below(&random, sim_random_chance(&random, 0.5) ? 500 : 140000));
+        assert_non_null(*place);
+        *digest = sim_mix(*digest ^ (uintptr_t)*place);
+        sim_spend(sim_random_below(&random, 1000) * SIM_NS);
+        if (sim_random_chance(&random, 0.5))
+            sim_settle();
+    }
+    for (i = 0; i < 20; i++)
+        free(held[i]);
+}
+
+static void run_ranks(const uint32_t *numbers, uint32_t count, uint64_t *digests)
+{
+    const struct sim_options options = {.seed = 1};
+    uint32_t i;
+
+    cluster_heap_begin();
+    sim_init(&options);
+    for (i = 0; i < count; i++) {
+        struct sim_fiber *fiber = sim_fiber_start(allocate, &digests[numbers[i]], "rank", 0);
+
+        assert_non_null(fiber);
+        assert_int_equal(sim_fiber_memory(fiber), 0);
+        sim_fiber_set_memory(fiber, numbers[i]);
+    }
+    assert_int_equal(sim_run(), SIM_DONE);
+    sim_fini();
+    cluster_heap_end();
+}
+
+/* The last number is that of the last rank of the largest machine. */
+static void ranks_do_not_move_the_blocks_of_others(void **state)
+{
+    const uint32_t numbers[] = {0, 1, 2, 3, 1000, 70000, 131072}, other_way[] = {70000, 3, 1};
+    static uint64_t together[131073], alone[131073], fewer[131073];
+    uint32_t i;
+
+#ifdef HEAP_OFF
+    skip();
+#endif
+    run_ranks(numbers, 7, together);
+    for (i = 0; i < 7; i++) {
+        run_ranks(&numbers[i], 1, alone);
+        assert_int_equal(alone[numbers[i]], together[numbers[i]]);
+        assert_int_not_equal(together[numbers[i]], together[numbers[(i + 1) % 7]]);
+    }
+    run_ranks(other_way, 3, fewer);
+    for (i = 0; i < 3; i++)
+        assert_int_equal(fewer[other_way[i]], together[other_way[i]]);
+}
+
+static struct {
+    struct sim_event event;
+    void *block;
+} freed;
+
+static void on_free(struct sim_event *event)
+{
+    (void)event;
+    free(freed.block);
+}
+
+/* An event frees a block between two allocations. It has fired before the second one, or not. */
+static void allocate_twice(void *arg)
+{
+    bool settles = arg != NULL;
+    void *first = malloc(100), *second, *third;
+
+    freed.block = first;
+    freed.event.fire = on_free;
+    sim_event_schedule(&freed.event, 10 * SIM_MS + 50 * SIM_NS);
+    sim_spend(10 * SIM_MS + 60 * SIM_NS);
+    if (settles)
+        sim_settle();
+    second = malloc(100);
+    assert_ptr_not_equal(second, first);
+    sim_spend(SIM_MS);
+    sim_settle();
+    third = malloc(100);
+    assert_ptr_equal(third, first); /* in the end it is used again */
+    places = sim_mix((uintptr_t)second);
+    free(second);
+    free(third);
+}
+
+static void twice_and_settle(void *arg)
+{
+    (void)arg;
+    allocate_twice(&freed);
+}
+
+static void what_an_event_frees_is_used_at_a_time_that_does_not_depend_on_others(void **state)
+{
+#ifdef HEAP_OFF
+    skip();
+#endif
+    assert_int_equal(run(allocate_twice), run(twice_and_settle));
+}
+
+/* A call of the simulator blocks: what other ranks allocate meanwhile is theirs. */
+static void inside(void *arg)
+{
+    void **block = arg;
+
+    sim_core.outside++;
+    sim_sleep_until(10 * SIM_US);
+    block[0] = malloc(100);
+    sim_core.outside--;
+    block[1] = malloc(100);
+}
+
+static void meanwhile(void *arg)
+{
+    void **block = arg;
+
+    sim_sleep_until(5 * SIM_US);
+    block[2] = malloc(100);
+}
+
+static void the_simulator_has_memory_of_its_own(void **state)
+{
+    const struct sim_options options = {.seed = 1};
+    void *block[3];
+
+#ifdef HEAP_OFF
+    skip();
+#endif
+    cluster_heap_begin();
+    sim_init(&options);
+    sim_fiber_set_memory(sim_fiber_start(inside, block, "inside", 0), 1);
+    sim_fiber_set_memory(sim_fiber_start(meanwhile, block, "meanwhile", 0), 2);
+    assert_int_equal(sim_run(), SIM_DONE);
+    sim_fini();
+    /* Arenas are 36 KiB apart, and have the same offsets in them. */
+    assert_int_equal((uintptr_t)block[2] - (uintptr_t)block[1], 9 * 4096);
+    assert_true((uintptr_t)block[0] - (uintptr_t)block[1] > (64ull << 40) ||
+                (uintptr_t)block[0] < (uintptr_t)block[1]);
+    free(block[0]);
+    free(block[1]);
+    free(block[2]);
+    cluster_heap_end();
+}
+
 static void ask_for_too_much(void *arg)
 {
     volatile size_t most = SIZE_MAX;
@@ -247,6 +405,9 @@ int main(void)
         cmocka_unit_test(places_are_the_same),
         cmocka_unit_test(what_is_left_stays),
         cmocka_unit_test(places_are_the_same_in_the_last_of_many_runs),
+        cmocka_unit_test(ranks_do_not_move_the_blocks_of_others),
+        cmocka_unit_test(what_an_event_frees_is_used_at_a_time_that_does_not_depend_on_others),
+        cmocka_unit_test(the_simulator_has_memory_of_its_own),
         cmocka_unit_test(too_much_is_refused),
     };
 

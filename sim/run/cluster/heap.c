@@ -84,7 +84,8 @@ void __libc_free(void *memory);
 #define SMALL_PARTS (8ull << 40) /* for the small parts of all runs that leave blocks behind */
 #define SMALL_ALIGNMENT (64ull << 20)
 /* Arena n has a large part of the octave of n + 1, all parts of which are equal: 2 TiB for the
- * first arena, 1 TiB for the next two, 32 MiB for the last 65,536. */
+ * first arena, 1 TiB for the next two, 32 MiB for number 65,535 and those behind it. A rank that
+ * needs more gets it from the C library. */
 #define OCTAVE (2ull << 40)
 #define OCTAVES 18u
 #define LARGE_ALIGNMENT (2ull << 20)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/digest.h"
+#include "engine/outside.h"
 #include "engine/random.h"
 #include "engine/sim.h"
 
@@ -23,7 +24,7 @@ uint64_t *sim_digest_line(uint32_t line)
 
     if (line >= LINES_MAX) /* no machine has so many: they share one */
         line = 0;
-    sim_core.outside++;
+    sim_outside_begin();
     while (wanted <= line)
         wanted *= 2;
     if (wanted > capacity) {
@@ -35,7 +36,7 @@ uint64_t *sim_digest_line(uint32_t line)
     }
     sim_core.digests = lines;
     sim_core.digest_lines = capacity;
-    sim_core.outside--;
+    sim_outside_end();
     return &lines[line];
 }
 

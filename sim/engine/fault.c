@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/fault.h"
+#include "engine/outside.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -187,7 +188,7 @@ static void record_add(const struct sim_fault_rule *rule, uint64_t number,
     struct sim_fault_record *record;
 
     assert(number > 0);
-    sim_core.outside++;
+    sim_outside_begin();
     record = calloc(1, sizeof *record);
     if (record == NULL)
         abort();
@@ -202,7 +203,7 @@ static void record_add(const struct sim_fault_rule *rule, uint64_t number,
     record->title = title_of(record);
     if (record->title == NULL)
         abort();
-    sim_core.outside--;
+    sim_outside_end();
     *(faults.records_end != NULL ? faults.records_end : &faults.records) = record;
     faults.records_end = &record->next;
     if (sim_unlikely(sim_trace_on))

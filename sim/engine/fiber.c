@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/outside.h"
 #include "internal.h"
 #include "sanitizer.h"
 #include "thread_pointer.h"
@@ -293,13 +294,13 @@ static void keep(struct sim_fiber *fiber)
     struct engine *engine = &sim_engine;
 
     if (engine->fibers_started == engine->fibers_capacity) {
-        sim_core.outside++;
+        sim_outside_begin();
         engine->fibers_capacity = engine->fibers_capacity == 0 ? 64 : engine->fibers_capacity * 2;
         engine->fibers = realloc(engine->fibers, engine->fibers_capacity * sizeof *engine->fibers);
         engine->due = realloc(engine->due, engine->fibers_capacity * sizeof *engine->due);
         if (engine->fibers == NULL || engine->due == NULL)
             sim_panic("fibers: out of memory");
-        sim_core.outside--;
+        sim_outside_end();
     }
     assert(engine->fibers_started < engine->fibers_capacity);
     fiber->index = engine->fibers_started;

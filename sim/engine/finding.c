@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/finding.h"
+#include "engine/outside.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -42,9 +43,9 @@ void sim_finding_record(struct sim_finding_rule *rule, uint32_t node, const char
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     length = strlen(text) + 1;
-    sim_core.outside++;
+    sim_outside_begin();
     finding = malloc(sizeof(*finding) + length + rank_length);
-    sim_core.outside--;
+    sim_outside_end();
     if (finding == NULL)
         return; /* it is counted */
     rule->kept++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/metrics.h"
+#include "engine/outside.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -172,9 +173,9 @@ static void *allocate(size_t bytes)
 {
     void *memory;
 
-    sim_core.outside++; /* ranks share them */
+    sim_outside_begin(); /* ranks share them */
     memory = calloc(1, bytes);
-    sim_core.outside--;
+    sim_outside_end();
     if (memory == NULL)
         abort();
     return memory;

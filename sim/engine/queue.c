@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/outside.h"
 #include "internal.h"
 
 /* A slot with at most so many entries is sorted into the front (a multiple of a chunk's entries).
@@ -36,9 +37,9 @@ static void *block_alloc(struct sim_queue *queue)
 {
     struct sim_queue_block *block;
 
-    sim_core.outside++; /* whoever schedules */
+    sim_outside_begin(); /* whoever schedules */
     block = aligned_alloc(QUEUE_CHUNK_BYTES, BLOCK_BYTES);
-    sim_core.outside--;
+    sim_outside_end();
     if (block == NULL)
         sim_panic("event queue: out of memory");
     block->next = queue->blocks;
@@ -244,9 +245,9 @@ static void front_room(struct sim_queue *queue)
     capacity = (size_t)(queue->limit - buffer);
     if (count > capacity / 2) {
         capacity *= 2;
-        sim_core.outside++;
+        sim_outside_begin();
         buffer = calloc(capacity + QUEUE_PREFETCH, sizeof *buffer);
-        sim_core.outside--;
+        sim_outside_end();
         if (buffer == NULL)
             sim_panic("event queue: out of memory");
     }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/outside.h"
 #include "internal.h"
 #include "sanitizer.h"
 
@@ -193,9 +194,9 @@ bool sim_stack_alloc(struct sim_stack *stack)
 void sim_stack_free(struct sim_stack *stack)
 {
     if (stacks.free == NULL) {
-        sim_core.outside++;
+        sim_outside_begin();
         stacks.free = malloc(sizeof *stacks.free * stacks.slots); /* touched as far as it is used */
-        sim_core.outside--;
+        sim_outside_end();
         if (stacks.free == NULL)
             sim_panic("fibers: out of memory");
     }

@@ -13,6 +13,7 @@
  * so that time never goes back within a lane, although a slice's end is known at its beginning.
  */
 #define _GNU_SOURCE /* asprintf */
+#include "engine/outside.h"
 #include "engine/trace.h"
 
 #include <assert.h>
@@ -405,7 +406,7 @@ void sim_trace_write_arguments(const struct sim_trace_point *point, bool has_val
 
     if (!sim_trace_on)
         return;
-    sim_core.outside++;
+    sim_outside_begin();
     assert(sim_trace_kinds[point->track] != NULL); /* sim_trace_track_register */
     number = sim_trace_arguments(point, sim_trace_kinds[point->track], has_value, arguments, number,
                                  all);
@@ -418,7 +419,7 @@ void sim_trace_write_arguments(const struct sim_trace_point *point, bool has_val
             write_event(track, point, all, number);
         writer.points++;
     }
-    sim_core.outside--;
+    sim_outside_end();
 }
 
 void sim_trace_write(const struct sim_trace_point *point)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "engine/outside.h"
 #include "engine/trace.h"
 #include "trace_internal.h"
 
@@ -57,7 +58,7 @@ void sim_trace_set_caller(const struct sim_fiber *fiber, uint32_t node, uint32_t
 
     if (!sim_trace_on)
         return;
-    sim_core.outside++;
+    sim_outside_begin();
     place = sim_trace_map_at(&of_fiber, (uint64_t)(uintptr_t)fiber, 0);
     caller = calloc(1, sizeof *caller);
     if (caller == NULL)
@@ -68,7 +69,7 @@ void sim_trace_set_caller(const struct sim_fiber *fiber, uint32_t node, uint32_t
     caller->fiber = fiber;
     caller->node = node;
     caller->index = index;
-    sim_core.outside--;
+    sim_outside_end();
 }
 
 static void write_slice(const struct caller *caller, const char *name, sim_time_t began,

@@ -3,6 +3,7 @@
  * The calls of gni_pub.h in a simulation: the engine knows which of them a rank is in. While a
  * trace is written, each call has its arguments in it (call_trace.c).
  */
+#include "engine/outside.h"
 #include "engine/sim.h"
 #include "engine/trace.h"
 #include "gni_pub.h"
@@ -67,9 +68,9 @@ POINTER_VALUE(hidden_value, void, ARIES_CALL_HIDDEN)
         uintptr_t outer = sim_call_begin(#name); \
         gni_return_t status;                     \
                                                  \
-        sim_core.outside++;                      \
+        sim_outside_begin();                     \
         status = aries_##name arguments;         \
-        sim_core.outside--;                      \
+        sim_outside_end();                       \
         if (sim_unlikely(sim_trace_on))          \
             TRACED(name, arguments)              \
         else                                     \

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "engine/outside.h"
+
 #define SLOT_BITS 20
 #define SLOTS_MAX (1u << SLOT_BITS)
 
@@ -22,9 +24,9 @@ static bool grow(struct lnet_handles *handles)
 
     if (size > SLOTS_MAX)
         return false;
-    sim_core.outside++;
+    sim_outside_begin();
     slots = realloc(handles->slots, size * sizeof(slots[0]));
-    sim_core.outside--;
+    sim_outside_end();
     if (slots == NULL)
         return false;
 

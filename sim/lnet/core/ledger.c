@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/metrics.h"
+#include "engine/outside.h"
 #include "engine/trace.h"
 
 #define BUCKETS (1u << 12)
@@ -48,9 +49,9 @@ static struct lnet_record *record_new(void)
     struct lnet_record *record;
 
     if (list_empty(&unused)) {
-        sim_core.outside++;
+        sim_outside_begin();
         record = malloc(sizeof(*record));
-        sim_core.outside--;
+        sim_outside_end();
         if (record == NULL)
             abort();
     } else {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/outside.h"
+
 struct free_object {
     struct free_object *next;
 };
@@ -20,9 +22,9 @@ static void *pool_get(struct pool *pool)
     struct free_object *object = pool->free;
 
     if (object == NULL) {
-        sim_core.outside++;
+        sim_outside_begin();
         object = malloc(pool->bytes);
-        sim_core.outside--;
+        sim_outside_end();
         return object;
     }
     pool->free = object->next;

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "engine/outside.h"
+
 struct lnet_portal *lnet_portal_get(struct lnet_instance *instance, uint32_t number)
 {
     struct lnet_portal *portal = instance->portals[number];
@@ -32,9 +34,9 @@ static struct list_head *bucket(struct lnet_portal *portal, uint32_t number, boo
     if (*block == NULL) {
         if (!create)
             return NULL;
-        sim_core.outside++; /* all processes of the node share it */
+        sim_outside_begin(); /* all processes of the node share it */
         *block = malloc(LNET_BLOCK * sizeof(**block));
-        sim_core.outside--;
+        sim_outside_end();
         if (*block == NULL)
             return NULL;
         for (i = 0; i < LNET_BLOCK; i++)

@@ -7,6 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "engine/finding.h"
+#include "engine/outside.h"
 #include "scenario/file.h"
 
 static struct sim_finding_rule crash_rule = {
@@ -120,7 +121,7 @@ static bool crashed(const struct sim_crash *crash)
 
     if (rank == NULL)
         return false;
-    sim_core.outside++; /* the program may have damaged the memory of the simulated heap */
+    sim_outside_begin(); /* the program may have damaged the memory of the simulated heap */
     record = g_new0(struct cluster_crash, 1);
     record->rank = g_strdup_printf("%s.%u", rank->job->name, rank->id);
     record->node = rank->node;
@@ -139,7 +140,7 @@ static bool crashed(const struct sim_crash *crash)
     why = g_strdup_printf("%s", record->text);
     rank_crash(rank, why, crash->signal != 0 ? 128 + crash->signal : EXIT_KILLED);
     g_free(why);
-    sim_core.outside--;
+    sim_outside_end();
     return true;
 }
 

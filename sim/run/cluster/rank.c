@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/outside.h"
 #include "engine/trace.h"
 #include "cluster/process_manager.h"
 
@@ -198,11 +199,11 @@ void rank_bind(struct rank *rank, struct sim_fiber *fiber)
         aries_process_bind(rank->process, fiber);
         return;
     }
-    sim_core.outside++;
+    sim_outside_begin();
     if (switched == NULL)
         switched = g_hash_table_new(NULL, NULL);
     g_hash_table_insert(switched, fiber, rank);
-    sim_core.outside--;
+    sim_outside_end();
 }
 
 void rank_forget_fibers(void)
@@ -263,9 +264,9 @@ void *rank_alloc(struct rank *rank, size_t bytes)
     struct cluster *cluster = rank->job->cluster;
     void *memory = g_malloc0(bytes);
 
-    sim_core.outside++; /* all ranks share the list */
+    sim_outside_begin(); /* all ranks share the list */
     g_ptr_array_add(cluster->memory, memory);
-    sim_core.outside--;
+    sim_outside_end();
     return memory;
 }
 
@@ -354,9 +355,9 @@ static void open_gather(struct rank *rank, size_t bytes, bool kept)
     g_assert(gather->arrived == 0 && !gather->releasing);
     if (!gather->kept[side])
         g_free(gather->buffers[side]);
-    sim_core.outside++;
+    sim_outside_begin();
     gather->buffers[side] = kept ? rank_alloc(rank, all) : g_malloc0(all);
-    sim_core.outside--;
+    sim_outside_end();
     gather->kept[side] = kept;
     gather->bytes[side] = bytes;
     gather->filled[side] = false;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/outside.h"
 #include "image.h"
 
 /* The loader's message without the path, which means nothing to a user. */
@@ -111,7 +112,7 @@ static void load_libraries(struct foreign_image *image)
 
     if (image->libraries != NULL)
         return;
-    sim_core.outside++; /* memory that a library keeps does not belong to the first rank */
+    sim_outside_begin(); /* memory that a library keeps does not belong to the first rank */
     image->libraries = g_ptr_array_new_with_free_func(close_library);
     for (i = 0; i < image->needed->len; i++) {
         library = load_library(image, g_ptr_array_index(image->needed, i));
@@ -119,7 +120,7 @@ static void load_libraries(struct foreign_image *image)
             g_ptr_array_add(image->libraries, library);
     }
     make_streams(image);
-    sim_core.outside--;
+    sim_outside_end();
 }
 
 /* Copies variables of the program's libraries, which the loader has not found in sim-run. */

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/outside.h"
 #include "internal.h"
 #include "cluster/heap.h"
 #include "cluster/cluster.h"
@@ -89,18 +90,18 @@ struct foreign_locals *foreign_locals_start(const struct foreign_copy *copy,
 {
     struct foreign_locals *locals;
 
-    sim_core.outside++; /* the C library's memory for the thread does not belong to the rank */
+    sim_outside_begin(); /* the C library's memory for the thread does not belong to the rank */
     locals = g_new0(struct foreign_locals, 1);
     sem_init(&locals->ready, 0, 0);
     sem_init(&locals->leave, 0, 0);
     if (start_host(locals) != 0) {
         g_free(locals);
-        sim_core.outside--;
+        sim_outside_end();
         return NULL;
     }
     while (sem_wait(&locals->ready) != 0)
         ;
-    sim_core.outside--;
+    sim_outside_end();
     if (copy->locals_distance != 0)
         fill(locals, copy);
     sim_fiber_set_thread_pointer(fiber, locals->thread_pointer);

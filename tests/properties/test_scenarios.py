@@ -75,7 +75,7 @@ def without_polls(result):
 SOON = {"limits.virtual_time": "2ms"}
 
 
-@CHECKED
+@settings(CHECKED, max_examples=int(EXAMPLES or 40))
 @given(scenario=generate.scenarios())
 def test_parked_polls_change_nothing(path, scenario):
     parked, polled = (run(path, scenario, set={"limits.parking": how, **SOON}) for how in ("own", "off"))
@@ -106,7 +106,7 @@ def twins(draw):
             "jobs": jobs, "faults": [rule]}
 
 
-@settings(CHECKED, max_examples=int(EXAMPLES or 60))
+@settings(CHECKED, max_examples=int(EXAMPLES or 40))
 @given(scenario=twins())
 def test_ranks_that_act_at_equal_times_keep_their_order(path, scenario):
     parked, polled = (run(path, scenario, set={"limits.parking": how, **SOON}) for how in ("own", "off"))

@@ -3,9 +3,11 @@
  * Memory that ranks allocate. The address of a buffer affects what a network does with it: packets
  * are split at cache lines, registrations at pages. Addresses from the host's allocator depend on
  * the host: on its libraries, on hash tables, on earlier runs. So sim-run has its own malloc() and
- * its relatives. A call in a rank's thread during a simulation gets memory of a separate area, at
- * the same offset in every run; every other call gets the C library's memory. free() and realloc()
- * accept both anywhere.
+ * its relatives. A call in a rank's thread during a simulation gets memory of the rank's own heap
+ * (sim_fiber_memory()), whose place depends on the number of the rank only; every other call gets
+ * the C library's memory, and so do calls of the simulator (engine/outside.h). free() and realloc()
+ * accept both anywhere. An address has the same offset in every run. A rank that allocates occupies
+ * a page or more of its own.
  *
  * Sanitizers have an allocator of their own. In such a build there is no separate area, and runs
  * may differ in what depends on addresses.

@@ -260,7 +260,7 @@ static void run_ranks(const uint32_t *numbers, uint32_t count, uint64_t *digests
 /* The last number is that of the last rank of the largest machine. */
 static void ranks_do_not_move_the_blocks_of_others(void **state)
 {
-    const uint32_t numbers[] = {0, 1, 2, 3, 1000, 70000, 131072}, other_way[] = {70000, 3, 1};
+    const uint32_t numbers[] = {0, 1, 2, 3, 1000, 70000, 131072}, reversed[] = {70000, 3, 1};
     static uint64_t together[131073], alone[131073], fewer[131073];
     uint32_t i;
 
@@ -273,9 +273,9 @@ static void ranks_do_not_move_the_blocks_of_others(void **state)
         assert_int_equal(alone[numbers[i]], together[numbers[i]]);
         assert_int_not_equal(together[numbers[i]], together[numbers[(i + 1) % 7]]);
     }
-    run_ranks(other_way, 3, fewer);
+    run_ranks(reversed, 3, fewer);
     for (i = 0; i < 3; i++)
-        assert_int_equal(fewer[other_way[i]], together[other_way[i]]);
+        assert_int_equal(fewer[reversed[i]], together[reversed[i]]);
 }
 
 static struct {

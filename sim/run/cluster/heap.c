@@ -57,6 +57,7 @@ void cluster_heap_free(void *memory)
 
 #include "engine/sim.h"
 #include "scenario/scenario.h"
+#include "heap_classes.h"
 
 /* The C library offers its own by these names: NOLINTBEGIN(bugprone-reserved-identifier) */
 void *__libc_malloc(size_t bytes);
@@ -67,14 +68,10 @@ void __libc_free(void *memory);
 /* End of the C library's names: NOLINTEND(bugprone-reserved-identifier) */
 
 #define EXPORTED __attribute__((visibility("default"))) /* for all libraries */
-#define GRAIN 16u
 #define PAGE 4096u
-#define SMALL 1024u /* up to here classes are multiples of GRAIN */
-#define STEPS 8u /* classes for each power of two above */
 #define WHOLE_PAGES (128u << 10) /* from here on, blocks begin at a page */
 #define GIVE_BACK \
     (1u << 20) /* from here on, the pages of a free block are given back to the host */
-#define CLASSES (SMALL / GRAIN + STEPS * 32 + 1)
 #define REGION_AT \
     0x100000000000ull /* no library is mapped there, so that addresses are the same in each run */
 #define ARENAS (RANKS_MAX + 1) /* the first one: for fibers that belong to no rank */
@@ -127,37 +124,6 @@ static struct {
 /* Blocks of earlier runs lie before these offsets in the large parts. */
 static uint64_t left[ARENAS];
 static _Thread_local bool mine __attribute__((tls_model("local-exec")));
-
-/* ---- classes --------------------------------------------------------------------------------- */
-
-static inline uint32_t log2_of(uint64_t n)
-{
-    return 63u - (uint32_t)__builtin_clzll(n);
-}
-
-/* The class for `bytes`, and the size of its blocks; both include the header. */
-static inline uint32_t class_of(uint64_t bytes, uint64_t *size)
-{
-    uint32_t power, step;
-
-    if (bytes <= SMALL) {
-        *size = (bytes + GRAIN - 1) / GRAIN * GRAIN;
-        return (uint32_t)(*size / GRAIN);
-    }
-    power = log2_of(bytes - 1);
-    step = (uint32_t)((bytes - 1) >> (power - 3));
-    *size = (uint64_t)(step + 1) << (power - 3);
-    return SMALL / GRAIN + 1 + (power - 10) * STEPS + (step - STEPS);
-}
-
-static inline uint64_t size_of(uint32_t class)
-{
-    uint32_t above = class - (SMALL / GRAIN + 1);
-
-    if (class <= SMALL / GRAIN)
-        return (uint64_t) class * GRAIN;
-    return (uint64_t)(above % STEPS + STEPS + 1) << (above / STEPS + 10 - 3);
-}
 
 static inline struct block *block_of(void *memory)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/trace.h"
+#include "engine/outside.h"
 #include "cluster/port_fiber.h"
 #include "cluster/process_manager.h"
 
@@ -340,4 +341,18 @@ void cluster_jobs_free(struct cluster *cluster)
     for (i = 0; i < cluster->job_count; i++)
         free_job(&cluster->jobs[i]);
     g_free(cluster->jobs);
+}
+
+/* ---- memory that lives as long as the cluster ---------------------------------------------------
+ */
+
+void *rank_alloc(struct rank *rank, size_t bytes)
+{
+    struct cluster *cluster = rank->job->cluster;
+    void *memory = g_malloc0(bytes);
+
+    sim_outside_begin(); /* all ranks share the list */
+    g_ptr_array_add(cluster->memory, memory);
+    sim_outside_end();
+    return memory;
 }

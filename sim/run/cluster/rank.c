@@ -259,17 +259,6 @@ uint32_t rank_cookie(const struct rank *rank)
     return rank->job->cookie;
 }
 
-void *rank_alloc(struct rank *rank, size_t bytes)
-{
-    struct cluster *cluster = rank->job->cluster;
-    void *memory = g_malloc0(bytes);
-
-    sim_outside_begin(); /* all ranks share the list */
-    g_ptr_array_add(cluster->memory, memory);
-    sim_outside_end();
-    return memory;
-}
-
 struct sim_ledger_book *rank_raw_book(struct rank *rank)
 {
     struct sim_ledger_book *book = &rank->job->cluster->raw_book;

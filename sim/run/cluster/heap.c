@@ -144,7 +144,6 @@ static inline bool wanted(void)
 
 static inline struct arena *arena_at(uint32_t number)
 {
-    /* The region is an address: NOLINTNEXTLINE(performance-no-int-to-ptr) */
     return (struct arena *)(heap.area + (uintptr_t)number * SMALL_PART);
 }
 
@@ -306,7 +305,7 @@ static void *block_new(size_t bytes, uint64_t *zeroed)
             *zeroed = size - PAGE;
         block = block_of(free);
     } else {
-        block = (struct block *)cut(arena, size); /* NOLINT(performance-no-int-to-ptr) */
+        block = (struct block *)cut(arena, size);
         if (block == NULL)
             return NULL;
         *zeroed = size;
@@ -420,7 +419,7 @@ static void end_large_parts(void)
         if (arena->unused == 0 || arena->large == from + sizeof(struct block))
             continue;
         if (heap.live == 0)
-            madvise((void *)from, arena->large - from, MADV_DONTNEED); /* NOLINT: an address */
+            madvise((void *)from, arena->large - from, MADV_DONTNEED);
         else
             left[number] =
                 (arena->large - begin + LARGE_ALIGNMENT - 1) / LARGE_ALIGNMENT * LARGE_ALIGNMENT;
@@ -435,7 +434,7 @@ void cluster_heap_end(void)
         return;
     end_large_parts();
     if (heap.live == 0)
-        madvise((void *)heap.area, used, MADV_DONTNEED); /* NOLINT: an address */
+        madvise((void *)heap.area, used, MADV_DONTNEED);
     else
         heap.area += (used + SMALL_ALIGNMENT - 1) / SMALL_ALIGNMENT * SMALL_ALIGNMENT;
     heap.live = 0;

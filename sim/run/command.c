@@ -114,9 +114,7 @@ static bool has_attached_value(const GOptionEntry *entries, const char *word)
     return entries->long_name != NULL && entries->arg != G_OPTION_ARG_NONE;
 }
 
-/* Splits "-j4" into "-j" and "4", the only form that GOption knows. g_free the array, not its
- * words. */
-static char **split_words(const GOptionEntry *entries, int *argc, char **argv)
+char **command_split_words(const GOptionEntry *entries, int *argc, char **argv)
 {
     char **words = g_new0(char *, 2 * (size_t)*argc + 1);
     bool options = true;
@@ -189,16 +187,19 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         {NULL},
     };
     GOptionContext *context = g_option_context_new("SCENARIO.yaml");
-    char **words = split_words(entries, &argc, argv);
+    char **words = command_split_words(entries, &argc, argv);
     GError *failure = NULL;
 
     g_option_context_set_summary(
         context, "Runs a scenario on a simulated fabric: virtual time, faults, a verdict.");
-    g_option_context_set_description(context, "Exit code: 0 expectations and ledger hold, 1 they "
-                                              "do not, 2 bad input, 3 deadlock or a limit.\n"
-                                              "sim-run diff A.pftrace B.pftrace prints the first "
-                                              "difference of two traces.\n"
-                                              "See sim-run(1) and docs/scenario-reference.md.\n");
+    g_option_context_set_description(context,
+                                     "Exit code: 0 expectations and ledger hold, 1 they "
+                                     "do not, 2 bad input, 3 deadlock or a limit.\n"
+                                     "sim-run diff A.pftrace B.pftrace prints the first "
+                                     "difference of two traces.\n"
+                                     "sim-run campaign FILE runs many scenarios, seeds and "
+                                     "settings; see its --help.\n"
+                                     "See sim-run(1) and docs/scenario-reference.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_help_enabled(
         context, FALSE); /* GOption would print the help itself and not report a failed write */

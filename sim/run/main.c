@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "campaign_command.h"
 #include "command.h"
 #include "campaign/campaign.h"
 #include "campaign/minimize.h"
 #include "diff.h"
+#include "say.h"
 #include "scenario/file.h"
 #include "cluster/cluster.h"
 #include "cluster/libfabric.h"
@@ -24,35 +26,6 @@
 #ifndef JACQUARD_VERSION
 #error "the build says the version"
 #endif
-
-static int bad_input(char *message)
-{
-    fprintf(stderr, "%s\n", message);
-    g_free(message);
-    return EXIT_BAD_INPUT;
-}
-
-static int say(GString *text, int status)
-{
-    bool written = fwrite(text->str, 1, text->len, stdout) == text->len;
-
-    g_string_free(text, TRUE);
-    if (written && fflush(stdout) == 0)
-        return status;
-    fprintf(stderr, "sim-run: standard output: %s\n", g_strerror(errno));
-    return EXIT_BROKEN;
-}
-
-static int say_json(json_t *json, int status)
-{
-    char *text = json_dumps(json, JSON_INDENT(2));
-    GString *out = g_string_new(text);
-
-    free(text);
-    json_decref(json);
-    g_string_append_c(out, '\n');
-    return say(out, status);
-}
 
 static bool use_color(const struct command *command)
 {
@@ -71,14 +44,14 @@ static int report(const struct command *command, json_t *result)
     size_t i;
 
     if (command->json)
-        return say_json(result, status);
+        return run_say_json(result, status);
     if (command->quiet) {
         json_array_foreach (json_object_get(result, "problems"), i, problem)
             fprintf(stderr, "%s\n", json_string_value(problem));
     } else {
         text = g_string_new(NULL);
         report_summary_print(result, use_color(command), text);
-        status = say(text, status);
+        status = run_say(text, status);
     }
     json_decref(result);
     return status;
@@ -221,7 +194,7 @@ static int run_one(const struct command *command, const struct scenario *scenari
     json_t *result;
 
     if (!capture(command->pcap, true, &error))
-        return bad_input(error);
+        return run_refuse(error);
     report_progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
     result = command->out != NULL ? run_with_folder(command, scenario, &progress, &error)
                                   : run_with_trace(command, scenario, &progress, &error);
@@ -230,7 +203,7 @@ static int run_one(const struct command *command, const struct scenario *scenari
         json_decref(result);
         result = NULL;
     }
-    return result != NULL ? report(command, result) : bad_input(error);
+    return result != NULL ? report(command, result) : run_refuse(error);
 }
 
 /* ---- many runs ------------------------------------------------------------------------------- */
@@ -262,12 +235,12 @@ static int report_campaign(const struct command *command, const struct campaign 
     GString *text;
 
     if (command->json)
-        return say_json(result, status);
+        return run_say_json(result, status);
     text = g_string_new(NULL);
     campaign_print(campaign, result, use_color(command), text);
     json_decref(result);
     if (!command->quiet || status != EXIT_HOLDS)
-        return say(text, status);
+        return run_say(text, status);
     g_string_free(text, TRUE);
     return status;
 }
@@ -281,7 +254,7 @@ static int execute(const struct command *command, struct campaign *campaign)
     bool ok;
 
     if (command->out != NULL && !report_output_begin(&output, command->out, command->force, &error))
-        return bad_input(error);
+        return run_refuse(error);
     campaign->out = output.partial;
     report_progress_begin(&progress, isatty(STDERR_FILENO) && !command->quiet);
     campaign->progress = &progress;
@@ -298,7 +271,7 @@ static int execute(const struct command *command, struct campaign *campaign)
             ok = report_output_commit(&output, &error);
         if (!ok) {
             json_decref(result);
-            return bad_input(error);
+            return run_refuse(error);
         }
     }
     return report_campaign(command, campaign, result);
@@ -326,16 +299,16 @@ static int run_campaign(const struct command *command, const struct scenario *sc
     };
 
     if (command->trace != NULL)
-        return bad_input(
+        return run_refuse(
             g_strdup("--trace: not with many runs; allowed: --out, which keeps a trace of each"));
     if (command->report != NULL)
         return bad_input(g_strdup("--report: not with many runs; allowed: one combination of the "
                                   "sweep, by --set"));
     if (campaign_size(&campaign) > CAMPAIGN_RUNS_MAX)
-        return bad_input(g_strdup_printf(
+        return run_refuse(g_strdup_printf(
             "--seeds: too many runs together with the sweep; allowed: %u", CAMPAIGN_RUNS_MAX));
     if (!cluster_libfabric_start_for(scenario, &error)) /* once for all runs, which are forked */
-        return bad_input(error);
+        return run_refuse(error);
     return execute(command, &campaign);
 }
 
@@ -362,7 +335,7 @@ static int run_seed(struct command *command, uint64_t seed)
     command->overrides[command->override_count] = (struct override){"seed", text, "--until-fail"};
     scenario = scenario_load(command->file, &options, &error);
     if (scenario == NULL)
-        return bad_input(error);
+        return run_refuse(error);
     status = run_one(command, scenario);
     scenario_free(scenario);
     say_how_to_repeat(command, seed);
@@ -384,7 +357,7 @@ static int run_until_fail(struct command *command, const struct scenario *scenar
     char *error = NULL;
 
     if (!cluster_libfabric_start_for(scenario, &error))
-        return bad_input(error);
+        return run_refuse(error);
     if (campaign_first_failure(&campaign, first, last, campaign_member, &seed))
         return run_seed(command, seed);
     if (!command->quiet)
@@ -404,15 +377,15 @@ static int minimize(const struct command *command, const struct scenario *scenar
     GString *text;
 
     if (result == NULL) {
-        bad_input(error);
+        run_refuse(error);
         return status;
     }
     if (command->json)
-        return say_json(result, status);
+        return run_say_json(result, status);
     text = g_string_new(NULL);
     campaign_minimize_print(result, text);
     json_decref(result);
-    return say(text, status);
+    return run_say(text, status);
 }
 
 /* ---- validate only --------------------------------------------------------------------------- */
@@ -461,20 +434,20 @@ static int check_only(const struct command *command, const struct scenario *scen
     char *error = NULL;
 
     if (!check_machine(scenario, &error) || !check_sweep(command, scenario, &error))
-        return bad_input(error);
+        return run_refuse(error);
     if (command->json)
-        return say_json(json_pack("{s:i,s:b,s:I,s:I,s:I}", "schema", 1, "valid", 1, "jobs",
-                                  (json_int_t)scenario->jobs.count, "ranks",
-                                  (json_int_t)scenario->rank_count, "nodes",
-                                  (json_int_t)scenario->endpoints),
-                        EXIT_HOLDS);
+        return run_say_json(json_pack("{s:i,s:b,s:I,s:I,s:I}", "schema", 1, "valid", 1, "jobs",
+                                      (json_int_t)scenario->jobs.count, "ranks",
+                                      (json_int_t)scenario->rank_count, "nodes",
+                                      (json_int_t)scenario->endpoints),
+                            EXIT_HOLDS);
     if (command->quiet)
         return EXIT_HOLDS;
     text = g_string_new(NULL);
     g_string_printf(text, "%s: valid: %zu jobs, %u ranks, %u nodes, %zu faults, %zu expectations\n",
                     command->file, scenario->jobs.count, scenario->rank_count, scenario->endpoints,
                     scenario->faults.count, scenario->expectations.count);
-    return say(text, EXIT_HOLDS);
+    return run_say(text, EXIT_HOLDS);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -486,11 +459,11 @@ static int list(const struct command *command)
 
     if (command->json && !command->markdown && !command->version) {
         g_string_free(text, TRUE);
-        return say_json(command->list_workloads ? report_workloads_json()
-                        : command->list_presets ? report_presets_json()
-                        : command->list_rules   ? report_rules_json()
-                                                : report_params_json(),
-                        EXIT_HOLDS);
+        return run_say_json(command->list_workloads ? report_workloads_json()
+                            : command->list_presets ? report_presets_json()
+                            : command->list_rules   ? report_rules_json()
+                                                    : report_params_json(),
+                            EXIT_HOLDS);
     }
     if (command->version) {
         g_string_append(text, "sim-run (Jacquard) " JACQUARD_VERSION "\n");
@@ -507,7 +480,7 @@ static int list(const struct command *command)
     } else {
         report_params_print(text);
     }
-    return say(text, EXIT_HOLDS);
+    return run_say(text, EXIT_HOLDS);
 }
 
 static int run_file(struct command *command)
@@ -519,9 +492,9 @@ static int run_file(struct command *command)
     int status;
 
     if (scenario == NULL)
-        return bad_input(error);
+        return run_refuse(error);
     if (scenario->sweep != NULL && (command->until_fail || command->minimize))
-        status = bad_input(
+        status = run_refuse(
             g_strdup_printf("%s: sweep: not together with --%s; allowed: one combination, by --set",
                             command->file, command->minimize ? "minimize" : "until-fail"));
     else if (command->check)
@@ -565,20 +538,22 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "diff") == 0) {
         diff_run(argc, argv, &error);
-        return bad_input(error);
+        return run_refuse(error);
     }
     cluster_findings_register();
+    if (argc > 1 && strcmp(argv[1], "campaign") == 0)
+        return campaign_command(argc - 1, argv + 1, JACQUARD_VERSION);
     if (!command_parse(&command, argc, argv, &error))
-        status = bad_input(error);
+        status = run_refuse(error);
     else if (command.help)
-        status = say(g_string_new(command.help_text), EXIT_HOLDS);
+        status = run_say(g_string_new(command.help_text), EXIT_HOLDS);
     else if (command.version || command.markdown || command.list_workloads ||
              command.list_presets || command.list_params || command.list_rules)
         status = list(&command);
     else if (command.live)
         status = run_live(&command);
     else if (command.file == NULL)
-        status = bad_input(g_strdup("sim-run: no scenario; see sim-run --help"));
+        status = run_refuse(g_strdup("sim-run: no scenario; see sim-run --help"));
     else
         status = run_file(&command);
     g_free(command.help_text);

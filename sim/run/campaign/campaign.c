@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "campaign/campaign.h"
+#include "pool.h"
 #include "verdict/verdict.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-struct child {
-    pid_t pid; /* 0: free */
-    int pipe;
-    uint64_t run;
-    GString *output;
-    FILE *said; /* what its programs write; NULL: it cannot be kept */
-};
 
 uint64_t campaign_size(const struct campaign *campaign)
 {
@@ -117,96 +106,14 @@ static json_t *do_run(const struct campaign *campaign, uint64_t number, campaign
     return result;
 }
 
-static void child_main(const struct campaign *campaign, uint64_t number, campaign_run run, int out)
-{
-    json_t *result = do_run(campaign, number, run);
-    int status = json_dumpfd(result, out, JSON_COMPACT);
-
-    json_decref(result);
-    close(out);
-    fflush(NULL);
-    _exit(status == 0 ? 0 : 1); /* the parent's resources are not freed here */
-}
-
 /* ---- in the parent --------------------------------------------------------------------------- */
 
-static json_t *broken(const char *format, ...) G_GNUC_PRINTF(1, 2);
-static json_t *broken(const char *format, ...)
-{
-    va_list arguments;
-    char *text;
-    json_t *result;
-
-    va_start(arguments, format);
-    text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    result = json_pack("{s:s,s:i}", "error", text, "exit", EXIT_BROKEN);
-    g_free(text);
-    return result;
-}
-
-static bool start(const struct campaign *campaign, struct child *child, uint64_t number,
-                  campaign_run run)
-{
-    int ends[2];
-
-    if (pipe(ends) != 0)
-        return false;
-    child->said = tmpfile();
-    child->pid = fork();
-    if (child->pid == 0) {
-        close(ends[0]);
-        if (child->said != NULL) {
-            dup2(fileno(child->said), STDOUT_FILENO);
-            dup2(fileno(child->said), STDERR_FILENO);
-        }
-        child_main(campaign, number, run, ends[1]);
-    }
-    close(ends[1]);
-    if (child->pid < 0) {
-        child->pid = 0;
-        close(ends[0]);
-        if (child->said != NULL)
-            fclose(child->said);
-        return false;
-    }
-    child->pipe = ends[0];
-    child->run = number;
-    child->output = g_string_new(NULL);
-    return true;
-}
-
-static json_t *finish(struct child *child)
-{
-    json_error_t error;
-    json_t *result = json_loadb(child->output->str, child->output->len, 0, &error);
-    int status = 0;
-
-    close(child->pipe);
-    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    child->pid = 0;
-    g_string_free(child->output, TRUE);
-    if (result != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return result;
-    json_decref(result);
-    if (WIFSIGNALED(status))
-        return broken("the run was ended by signal %d (%s)", WTERMSIG(status),
-                      strsignal(WTERMSIG(status)));
-    return broken("the run ended with code %d without a result",
-                  WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-}
-
-/* True if the child has closed its pipe. */
-static bool listen_to(struct child *child)
-{
-    char buffer[65536];
-    ssize_t got = read(child->pipe, buffer, sizeof(buffer));
-
-    if (got > 0)
-        g_string_append_len(child->output, buffer, got);
-    return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
-}
+struct execution {
+    const struct campaign *campaign;
+    campaign_run run;
+    json_t **results;
+    uint64_t started, done, total;
+};
 
 static void keep(const struct campaign *campaign, json_t **results, uint64_t number, json_t *result)
 {
@@ -218,25 +125,23 @@ static void keep(const struct campaign *campaign, json_t **results, uint64_t num
 }
 
 /* What the programs of a failed run have written becomes DIR/<run>/output.txt. */
-static void keep_output(const struct campaign *campaign, const struct child *child,
+static void keep_output(const struct campaign *campaign, uint64_t number, FILE *said,
                         const json_t *result)
 {
     char buffer[65536], *folder = NULL, *path, *name;
     FILE *file = NULL;
     size_t got;
 
-    if (child->said == NULL)
-        return;
-    if (campaign->out != NULL &&
+    if (said != NULL && campaign->out != NULL &&
         json_integer_value(json_object_get(result, "exit")) != EXIT_HOLDS &&
-        fseek(child->said, 0, SEEK_END) == 0 && ftell(child->said) > 0) {
-        name = name_of(campaign, child->run);
+        fseek(said, 0, SEEK_END) == 0 && ftell(said) > 0) {
+        name = name_of(campaign, number);
         folder = g_build_filename(campaign->out, name, NULL);
         path = g_build_filename(folder, "output.txt", NULL);
         g_mkdir_with_parents(folder, 0777);
-        rewind(child->said);
+        rewind(said);
         file = fopen(path, "w");
-        while (file != NULL && (got = fread(buffer, 1, sizeof(buffer), child->said)) > 0)
+        while (file != NULL && (got = fread(buffer, 1, sizeof(buffer), said)) > 0)
             fwrite(buffer, 1, got, file);
         if (file != NULL)
             fclose(file);
@@ -244,67 +149,58 @@ static void keep_output(const struct campaign *campaign, const struct child *chi
         g_free(folder);
         g_free(name);
     }
-    fclose(child->said);
 }
 
-static void wait_for_some(struct child *children, unsigned count)
+static bool next_run(void *arg, uint64_t *number)
 {
-    struct pollfd polled[256];
-    nfds_t fds = 0;
-    unsigned i;
+    struct execution *execution = arg;
 
-    for (i = 0; i < count; i++) {
-        if (children[i].pid != 0)
-            polled[fds++] = (struct pollfd){.fd = children[i].pipe, .events = POLLIN};
-    }
-    poll(polled, fds, 200);
+    if (execution->started == execution->total)
+        return false;
+    *number = execution->started++;
+    return true;
 }
 
-/* Collects the results of the children that have ended or written something. */
-static size_t serve(const struct campaign *campaign, struct child *children, unsigned count,
-                    json_t **results)
+static json_t *run_number(void *arg, uint64_t number)
 {
-    size_t finished = 0;
-    unsigned i;
+    const struct execution *execution = arg;
 
-    for (i = 0; i < count; i++) {
-        struct child *child = &children[i];
-        struct pollfd polled = {.fd = child->pipe, .events = POLLIN};
-        json_t *result;
+    return do_run(execution->campaign, number, execution->run);
+}
 
-        if (child->pid == 0 || poll(&polled, 1, 0) <= 0 || !listen_to(child))
-            continue;
-        result = finish(child);
-        keep_output(campaign, child, result);
-        keep(campaign, results, child->run, result);
-        finished++;
-    }
-    return finished;
+static void run_done(void *arg, uint64_t number, json_t *result, FILE *output)
+{
+    struct execution *execution = arg;
+
+    json_object_del(result, "signal"); /* "error" says it */
+    keep_output(execution->campaign, number, output, result);
+    keep(execution->campaign, execution->results, number, result);
+    execution->done++;
+}
+
+static bool show_progress(void *arg)
+{
+    const struct execution *execution = arg;
+
+    report_progress_runs(execution->campaign->progress, execution->done, execution->total);
+    return true;
 }
 
 static void do_all(const struct campaign *campaign, campaign_run run, json_t **results,
                    uint64_t total)
 {
-    unsigned parallel = MIN(MAX(campaign->parallel, 1u), 256u), i;
-    struct child *children = g_new0(struct child, parallel);
-    uint64_t started = 0, done = 0;
+    struct execution execution = {campaign, run, results, .total = total};
+    const struct campaign_pool pool = {
+        .parallel = MIN(MAX(campaign->parallel, 1u), CAMPAIGN_POOL_MAX),
+        .keep_output = true,
+        .arg = &execution,
+        .next = next_run,
+        .run = run_number,
+        .done = run_done,
+        .tick = show_progress,
+    };
 
-    while (done < total) {
-        for (i = 0; i < parallel && started < total; i++) {
-            if (children[i].pid != 0)
-                continue;
-            if (!start(campaign, &children[i], started, run)) {
-                keep(campaign, results, started,
-                     broken("cannot start a process: %s", g_strerror(errno)));
-                done++;
-            }
-            started++;
-        }
-        wait_for_some(children, parallel);
-        done += serve(campaign, children, parallel, results);
-        report_progress_runs(campaign->progress, done, total);
-    }
-    g_free(children);
+    campaign_pool_execute(&pool);
 }
 
 /* ---- together -------------------------------------------------------------------------------- */

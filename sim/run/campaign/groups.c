@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The failed runs of a campaign, grouped by cause. */
-#include "campaign/campaign.h"
-#include "verdict/verdict.h"
+#include "groups.h"
 
 #include <string.h>
+#include "campaign/campaign.h"
+#include "verdict/verdict.h"
 
 static json_int_t number_of(const json_t *object, const char *key)
 {
@@ -17,7 +18,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-static const char *problem_of(const json_t *run)
+const char *campaign_problem(const json_t *run)
 {
     const char *problem = json_string_value(json_object_get(run, "error"));
 
@@ -26,17 +27,17 @@ static const char *problem_of(const json_t *run)
     return problem != NULL ? problem : "no reason given";
 }
 
-static char *signature_of(const json_t *run)
+char *campaign_signature(const json_t *run)
 {
     const char *signature = json_string_value(json_object_get(run, "signature"));
 
-    return signature != NULL ? g_strdup(signature) : verdict_without_numbers(problem_of(run));
+    return signature != NULL ? g_strdup(signature) : verdict_without_numbers(campaign_problem(run));
 }
 
 /* The group with the signature and exit code of the run; a new one if there is none. */
 static json_t *group_for(json_t *groups, const json_t *run)
 {
-    char *signature = signature_of(run);
+    char *signature = campaign_signature(run);
     json_t *group = NULL, *known, *seed = json_object_get(run, "seed");
     size_t i;
 
@@ -48,7 +49,7 @@ static json_t *group_for(json_t *groups, const json_t *run)
     if (group == NULL) {
         group = json_pack("{s:s,s:I,s:s,s:I,s:s}", "signature", signature, "count", (json_int_t)0,
                           "run", text_of(run, "run"), "exit", number_of(run, "exit"), "problem",
-                          problem_of(run));
+                          campaign_problem(run));
         if (seed != NULL)
             json_object_set(group, "seed", seed);
         json_array_append_new(groups, group);

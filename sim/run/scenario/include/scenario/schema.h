@@ -10,6 +10,7 @@
 #ifndef JACQUARD_RUN_SCHEMA_H
 #define JACQUARD_RUN_SCHEMA_H
 
+#include <jansson.h>
 #include "scenario/tree.h"
 #include "scenario/value.h"
 
@@ -41,6 +42,7 @@ struct field {
     const struct schema *of; /* FIELD_RECORD, FIELD_LIST */
     const char
         *syntax; /* FIELD_FREE, FIELD_STRING, FIELD_PAIR: what is allowed, for the reference */
+    const char *json; /* JSON schema of the value; NULL: made from the kind and the type */
 };
 
 struct schema {
@@ -77,5 +79,7 @@ const struct schema *scenario_schema_variant(const struct schema *schema, const 
 char *scenario_schema_suggest(const char *word, const char *const *known, size_t count);
 
 void scenario_schema_markdown(const struct schema *schema, GString *out);
+/* A JSON schema (draft 7) of the record. json_decref it. */
+json_t *scenario_schema_json(const struct schema *schema);
 
 #endif

@@ -104,7 +104,7 @@ if(TARGET pmrun)
   install(FILES docs/man/pmrun.1 docs/man/pmnameserver.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES cmake/pmrun.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME pmrun)
 endif()
-install(FILES docs/man/sim-run.1 docs/man/jacquard.1 docs/man/jacquard-lnet.1 docs/man/jacquard-lst.1 docs/man/jacquard-m0.1
+install(FILES docs/man/sim-run.1 docs/man/sim-run-campaign.1 docs/man/jacquard.1 docs/man/jacquard-lnet.1 docs/man/jacquard-lst.1 docs/man/jacquard-m0.1
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/jacquard FILES_MATCHING PATTERN *.yaml)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)

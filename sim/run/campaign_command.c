@@ -178,7 +178,7 @@ int campaign_command(int argc, char **argv, const char *program_version)
         {"chunk", 0, 0, G_OPTION_ARG_INT, &options.chunk,
          "With --slurm: runs of a task (default: as many as make 200 tasks)", "N"},
         {"sbatch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.sbatch,
-         "With --slurm: a further option of sbatch, such as --time=60 (repeatable)", "OPTION"},
+         "With --slurm: a further option of sbatch (repeatable)", "OPTION"},
         {"no-wait", 0, 0, G_OPTION_ARG_NONE, &options.no_wait,
          "With --slurm: submit only; status collects results", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "Print JSON", NULL},
@@ -202,7 +202,7 @@ int campaign_command(int argc, char **argv, const char *program_version)
     g_option_context_set_summary(context, summary);
     g_option_context_set_description(
         context, "Exit code: 0 all runs hold, 1 they do not, 2 bad input, 130 or 143 interrupted.\n"
-                 "See sim-run(1) and docs/campaigns.md.\n");
+                 "See sim-run-campaign(1) and docs/campaigns.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_help_enabled(context, FALSE);
     if (!g_option_context_parse(context, &argc, &words, &failure)) {

@@ -13,6 +13,7 @@ PAGES = {
     "jacquard-lnet": [["jacquard", "lnet"]],
     "jacquard-lst": [["jacquard", "lst"]],
     "jacquard-m0": [["jacquard", "m0"], ["jacquard", "m0", "nettest"]],
+    "sim-run-campaign": [["sim-run", "campaign"]],
 }
 
 

@@ -105,6 +105,12 @@ def test_the_schema_is_that_of_the_reader(tmp_path):
             jsonschema.validate(bad, schema)
 
 
+def test_the_page_has_the_fields_of_the_reader():
+    page = (jacquard.ROOT / "docs/campaigns.md").read_text()
+    tables = [part for part in campaign("--schema-markdown").stdout.split("\n\n") if part.startswith("|")]
+    assert len(tables) == 2 and all(table.strip() in page for table in tables)
+
+
 # ---- failures -------------------------------------------------------------------------------------------------
 
 

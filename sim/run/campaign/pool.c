@@ -40,19 +40,32 @@ static void redirect(const struct child *child)
     }
 }
 
+static bool write_all(int file, const char *bytes, size_t length)
+{
+    ssize_t put;
+
+    for (; length != 0; bytes += put, length -= (size_t)put) {
+        put = write(file, bytes, length);
+        if (put < 0 && errno != EINTR)
+            return false;
+        put = MAX(put, 0);
+    }
+    return true;
+}
+
 static void child_main(const struct campaign_pool *pool, const struct child *child, uint64_t number,
                        int out)
 {
-    json_t *result;
-    int status;
+    char *text;
+    bool written;
 
     redirect(child);
-    result = pool->run(pool->arg, number);
-    status = json_dumpfd(result, out, JSON_COMPACT);
-    json_decref(result);
+    /* As a whole: json_dumpfd() makes a call of the kernel for each word. */
+    text = json_dumps(pool->run(pool->arg, number), JSON_COMPACT);
+    written = text != NULL && write_all(out, text, strlen(text));
     close(out);
     fflush(NULL);
-    _exit(status == 0 ? 0 : 1); /* the parent's resources are not freed here */
+    _exit(written ? 0 : 1); /* neither its own resources nor the parent's are freed */
 }
 
 /* ---- in the parent --------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ def one_line(done, *parts):
 @pytest.mark.parametrize("name, arguments", [
     ("sim-run", ["--help"]), ("sim-run", ["--version"]), ("sim-run", ["--list-workloads"]), ("sim-run", ["--list-params", "--json"]),
     ("sim-run", ["--schema-markdown"]), ("sim-run", ["{good}"]), ("sim-run", ["--json", "{good}"]), ("sim-run", ["--check", "{good}"]),
+    ("sim-run", ["campaign", "--help"]), ("sim-run", ["campaign", "--schema"]),
     ("sim-run", ["--seeds=1-2", "{good}"]), ("sim-run", ["--seeds=1-2", "--json", "{good}"]),
     ("pmrun", ["-help"]), ("pmrun", ["-version"]), ("pmrun", ["-list-options"]),
     ("jacquard", ["--help"]), ("jacquard", ["--version"]), ("jacquard-fabricd", ["--help"])])

@@ -204,6 +204,7 @@ static bool check_values(const struct campaign_plan *plan, const struct campaign
     add_settings(part->block->set, overrides, &options.override_count);
     options.override_count++;
     for (axis = 0; axis < part->axis_count; axis++) {
+        g_assert(part->axes[axis] != NULL);
         for (value = 0; value < part->axes[axis]->count; value++) {
             struct scenario *one;
 
@@ -224,8 +225,10 @@ static bool count_runs(struct campaign_plan *plan, struct campaign_part *part, c
     size_t i;
 
     part->first = plan->size;
-    for (i = 0; i < part->axis_count; i++)
+    for (i = 0; i < part->axis_count; i++) {
+        g_assert(part->axes[i] != NULL);
         combinations = MIN(combinations * part->axes[i]->count, CAMPAIGN_PLAN_RUNS_MAX + 1u);
+    }
     part->count = part->seed_total > CAMPAIGN_PLAN_RUNS_MAX ? CAMPAIGN_PLAN_RUNS_MAX + 1u
                                                             : combinations * part->seed_total;
     plan->size += part->count;

@@ -349,7 +349,9 @@ bool campaign_store_open(struct campaign_store *store, const char *path, char **
         *error = g_strdup_printf("%s: there are no results yet", path);
         return false;
     }
-    if (!open_database(store, path, SQLITE_OPEN_READONLY, error) ||
+    /* A writer that was killed may have left a transaction to roll back, which writes. SQLite opens
+     * a file without write permission to read. */
+    if (!open_database(store, path, SQLITE_OPEN_READWRITE, error) ||
         !check_format(store, &empty, error))
         return false;
     if (empty)

@@ -159,7 +159,10 @@ def start(path, *words):
 
 
 def workers(process):
-    return [int(word) for word in open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii").read().split()]
+    try:
+        return [int(word) for word in open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii").read().split()]
+    except OSError:  # it has ended
+        return []
 
 
 def finished(path):
@@ -200,19 +203,37 @@ def test_a_killed_coordinator_leaves_what_it_wrote(long, undisturbed):
     assert_complete(long, undisturbed)
 
 
+def kill_workers(process, most):
+    """Kills processes of runs until that many are killed or the campaign has ended."""
+    killed = set()
+    while process.poll() is None and len(killed) < most:
+        for child in workers(process):
+            if child not in killed and len(killed) < most:
+                try:
+                    os.kill(child, signal.SIGKILL)
+                    killed.add(child)
+                except ProcessLookupError:  # it has ended since
+                    pass
+        time.sleep(0.01)
+    return len(killed)
+
+
 def test_a_killed_worker_is_replaced(long, undisturbed):
-    process, killed = start(long), 0
-    while process.poll() is None and killed < 5:
-        for child in workers(process)[:1]:
-            try:
-                os.kill(child, signal.SIGKILL)
-                killed += 1
-            except ProcessLookupError:
-                pass
-        time.sleep(0.03)
+    process = start(long)
+    assert kill_workers(process, 2) > 0  # not 3: they might all hit one run, which then fails
     out, errors = process.communicate(timeout=60)
-    assert process.returncode == 1 and killed > 0, (out, errors)
+    assert process.returncode == 1, (out, errors)
     assert_complete(long, undisturbed)
+
+
+def test_a_run_that_is_killed_three_times_fails(tmp_path):
+    path = write(tmp_path, {"scenario": str(FIRST), "set": {"jobs.pingpong.args.iterations": 100000000}})
+    process = start(path)
+    assert kill_workers(process, 3) == 3
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    row, = rows(path)
+    assert (row["verdict"], row["problem"]) == ("failed", "the run was ended by signal 9 (Killed)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

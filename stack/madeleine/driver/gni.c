@@ -215,10 +215,14 @@ void mad_gni_register(p_mad_driver_t driver)
         .new_message = mad_gni_new_message,
         .receive_message = mad_gni_receive_message,
         .poll_message = mad_gni_poll_message,
-        .send_buffer = mad_gni_send_buffer,
-        .receive_buffer = mad_gni_receive_buffer,
-        .send_buffer_group = mad_gni_send_group,
-        .receive_sub_buffer_group = mad_gni_receive_group,
+        .send_buffer = mad_entry_send_buffer,
+        .receive_buffer = mad_entry_receive_buffer,
+        .send_buffer_group = mad_entry_send_group,
+        .receive_sub_buffer_group = mad_entry_receive_group,
+        .send_static = mad_gni_send_static,
+        .receive_static = mad_gni_receive_static,
+        .send_list = mad_gni_put,
+        .receive_list = mad_gni_accept,
     };
 
     driver->interface = &table;

@@ -212,10 +212,8 @@ p_mad_connection_t mad_gni_receive_message(p_mad_channel_t channel);
 p_mad_connection_t mad_gni_poll_message(p_mad_channel_t channel);
 p_mad_buffer_t mad_gni_get_static(p_mad_link_t link);
 int mad_gni_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_gni_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_gni_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
-int mad_gni_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
-int mad_gni_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group);
+int mad_gni_send_static(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_gni_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer);
 
 /* ---- blocks that are put into the receiver's memory (gni_put.c) ---- */
 /* From `first` on, as the list goes. */

@@ -153,7 +153,7 @@ int mad_gni_return_static(p_mad_link_t link, p_mad_buffer_t buffer)
     return MAD_OK;
 }
 
-static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
+int mad_gni_send_static(p_mad_link_t link, p_mad_buffer_t buffer)
 {
     struct mgni_peer *peer = mad_gni_peer(link->connection);
     struct mgni_adapter *adapter = adapter_of(link);
@@ -194,7 +194,7 @@ static struct mgni_frame *next_frame(struct mgni_peer *peer)
     return frame;
 }
 
-static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
+int mad_gni_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
 {
     struct mgni_peer *peer = mad_gni_peer(link->connection);
     struct mgni_adapter *adapter = adapter_of(link);
@@ -214,56 +214,4 @@ static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
     }
     (*buffer)->length = (*buffer)->bytes_written = frame->length;
     return MAD_OK;
-}
-
-/* ---- the table's entries --------------------------------------------------------------------- */
-
-int mad_gni_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
-{
-    p_mad_buffer_t next = buffer->next;
-    int error;
-
-    if (link->id == 0)
-        return send_static(link, buffer);
-    buffer->next = NULL; /* alone */
-    error = mad_gni_put(link, buffer);
-    buffer->next = next;
-    return error;
-}
-
-int mad_gni_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
-{
-    p_mad_buffer_t next;
-    int error;
-
-    if (link->id == 0)
-        return receive_static(link, buffer);
-    next = (*buffer)->next;
-    (*buffer)->next = NULL;
-    error = mad_gni_accept(link, *buffer);
-    (*buffer)->next = next;
-    return error;
-}
-
-int mad_gni_send_group(p_mad_link_t link, p_mad_buffer_group_t group)
-{
-    p_mad_buffer_t buffer;
-    int error = MAD_OK;
-
-    if (link->id != 0)
-        return mad_gni_put(link, group->buffer_list.first);
-    for (buffer = group->buffer_list.first; buffer != NULL; buffer = buffer->next) {
-        if (error == MAD_OK)
-            error = send_static(link, buffer);
-        else
-            mad_gni_return_static(link, buffer);
-    }
-    return error;
-}
-
-int mad_gni_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group)
-{
-    (void)first; /* static buffers are received one by one, and groups are never divided */
-    assert(link->id != 0);
-    return mad_gni_accept(link, group->buffer_list.first);
 }

@@ -169,10 +169,14 @@ const mad_driver_interface_t *mad_lnet_module_interface(void)
         .new_message = mad_lnet_new_message,
         .receive_message = mad_lnet_receive_message,
         .poll_message = mad_lnet_poll_message,
-        .send_buffer = mad_lnet_send_buffer,
-        .receive_buffer = mad_lnet_receive_buffer,
-        .send_buffer_group = mad_lnet_send_group,
-        .receive_sub_buffer_group = mad_lnet_receive_group,
+        .send_buffer = mad_entry_send_buffer,
+        .receive_buffer = mad_entry_receive_buffer,
+        .send_buffer_group = mad_entry_send_group,
+        .receive_sub_buffer_group = mad_entry_receive_group,
+        .send_static = mad_lnet_send_static,
+        .receive_static = mad_lnet_receive_static,
+        .send_list = mad_lnet_bulk_send,
+        .receive_list = mad_lnet_bulk_receive,
     };
 
     return &table;

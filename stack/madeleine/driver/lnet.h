@@ -243,10 +243,8 @@ p_mad_connection_t mad_lnet_receive_message(p_mad_channel_t channel);
 p_mad_connection_t mad_lnet_poll_message(p_mad_channel_t channel);
 p_mad_buffer_t mad_lnet_get_static(p_mad_link_t link);
 int mad_lnet_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_lnet_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_lnet_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
-int mad_lnet_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
-int mad_lnet_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group);
+int mad_lnet_send_static(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_lnet_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer);
 /* With the lock: waits for a credit, and sends. It takes the frame over. */
 int mad_lnet_send_frame(struct mlnet_peer *peer, struct mlnet_frame *frame, size_t bytes,
                         uint64_t flags);

@@ -279,7 +279,7 @@ int mad_lnet_return_static(p_mad_link_t link, p_mad_buffer_t buffer)
     return error;
 }
 
-static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
+int mad_lnet_send_static(p_mad_link_t link, p_mad_buffer_t buffer)
 {
     struct mlnet_adapter *adapter = adapter_of(link);
     size_t bytes = buffer->bytes_written;
@@ -294,7 +294,7 @@ static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
     return error;
 }
 
-static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
+int mad_lnet_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
 {
     struct mlnet_peer *peer = mad_lnet_peer(link->connection);
     struct mlnet_adapter *adapter = adapter_of(link);
@@ -321,56 +321,4 @@ static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
     (*buffer)->length = (*buffer)->bytes_written = bytes;
     port_spend(PORT_COST_COPY, bytes);
     return MAD_OK;
-}
-
-/* ---- the table's entries --------------------------------------------------------------------- */
-
-int mad_lnet_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
-{
-    p_mad_buffer_t next = buffer->next;
-    int error;
-
-    if (link->id == 0)
-        return send_static(link, buffer);
-    buffer->next = NULL; /* alone */
-    error = mad_lnet_bulk_send(link, buffer);
-    buffer->next = next;
-    return error;
-}
-
-int mad_lnet_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
-{
-    p_mad_buffer_t next;
-    int error;
-
-    if (link->id == 0)
-        return receive_static(link, buffer);
-    next = (*buffer)->next;
-    (*buffer)->next = NULL;
-    error = mad_lnet_bulk_receive(link, *buffer);
-    (*buffer)->next = next;
-    return error;
-}
-
-int mad_lnet_send_group(p_mad_link_t link, p_mad_buffer_group_t group)
-{
-    p_mad_buffer_t buffer;
-    int error = MAD_OK;
-
-    if (link->id != 0)
-        return mad_lnet_bulk_send(link, group->buffer_list.first);
-    for (buffer = group->buffer_list.first; buffer != NULL; buffer = buffer->next) {
-        if (error == MAD_OK)
-            error = send_static(link, buffer);
-        else
-            mad_lnet_return_static(link, buffer);
-    }
-    return error;
-}
-
-int mad_lnet_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group)
-{
-    (void)first; /* static buffers are received one by one, and groups are never divided */
-    assert(link->id != 0);
-    return mad_lnet_bulk_receive(link, group->buffer_list.first);
 }

@@ -197,8 +197,9 @@ void mad_sbp_register(p_mad_driver_t driver)
         .poll_message = mad_sbp_poll_message,
         .send_buffer = mad_sbp_send_buffer,
         .receive_buffer = mad_sbp_receive_buffer,
-        .send_buffer_group = mad_sbp_send_group,
+        .send_buffer_group = mad_entry_send_group,
         .receive_sub_buffer_group = receive_group,
+        .send_static = mad_sbp_send_buffer,
     };
 
     driver->interface = &table;

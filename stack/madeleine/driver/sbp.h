@@ -131,6 +131,5 @@ p_mad_buffer_t mad_sbp_get_static(p_mad_link_t link);
 int mad_sbp_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_sbp_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_sbp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
-int mad_sbp_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
 
 #endif

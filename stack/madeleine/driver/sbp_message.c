@@ -183,20 +183,6 @@ int mad_sbp_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
     return error;
 }
 
-int mad_sbp_send_group(p_mad_link_t link, p_mad_buffer_group_t group)
-{
-    p_mad_buffer_t buffer;
-    int error = MAD_OK;
-
-    for (buffer = group->buffer_list.first; buffer != NULL; buffer = buffer->next) {
-        if (error == MAD_OK)
-            error = mad_sbp_send_buffer(link, buffer);
-        else
-            mad_sbp_return_static(link, buffer);
-    }
-    return error;
-}
-
 int mad_sbp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
 {
     struct msbp_peer *peer = mad_sbp_peer(link->connection);

@@ -137,10 +137,14 @@ void mad_via_register(p_mad_driver_t driver)
         .new_message = mad_via_new_message,
         .receive_message = mad_via_receive_message,
         .poll_message = mad_via_poll_message,
-        .send_buffer = mad_via_send_buffer,
-        .receive_buffer = mad_via_receive_buffer,
-        .send_buffer_group = mad_via_send_group,
-        .receive_sub_buffer_group = mad_via_receive_group,
+        .send_buffer = mad_entry_send_buffer,
+        .receive_buffer = mad_entry_receive_buffer,
+        .send_buffer_group = mad_entry_send_group,
+        .receive_sub_buffer_group = mad_entry_receive_group,
+        .send_static = mad_via_send_static,
+        .receive_static = mad_via_receive_static,
+        .send_list = mad_via_send_list,
+        .receive_list = mad_via_receive_list,
     };
 
     driver->interface = &table;

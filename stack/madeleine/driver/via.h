@@ -187,10 +187,10 @@ p_mad_connection_t mad_via_receive_message(p_mad_channel_t channel);
 p_mad_connection_t mad_via_poll_message(p_mad_channel_t channel);
 p_mad_buffer_t mad_via_get_static(p_mad_link_t link);
 int mad_via_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_via_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
-int mad_via_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
-int mad_via_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
-int mad_via_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group);
+int mad_via_send_static(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_via_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer);
+int mad_via_send_list(p_mad_link_t link, p_mad_buffer_t first);
+int mad_via_receive_list(p_mad_link_t link, p_mad_buffer_t first);
 
 /* ---- links 1 and 2 (via_group.c, via_rdma.c); from `first` on, as the list goes ---------------
  */

@@ -232,7 +232,7 @@ int mad_via_return_static(p_mad_link_t link, p_mad_buffer_t buffer)
     return MAD_OK;
 }
 
-static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
+int mad_via_send_static(p_mad_link_t link, p_mad_buffer_t buffer)
 {
     struct mvia_frame *frame = buffer->specific;
     uint32_t bytes = (uint32_t)buffer->bytes_written;
@@ -246,7 +246,7 @@ static int send_static(p_mad_link_t link, p_mad_buffer_t buffer)
     return error;
 }
 
-static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
+int mad_via_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
 {
     struct mvia_peer *peer = mad_via_peer(link->connection);
     struct mvia_frame *frame;
@@ -265,68 +265,16 @@ static int receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
     return MAD_OK;
 }
 
-/* ---- the table's entries --------------------------------------------------------------------- */
-
-static int send_list(p_mad_link_t link, p_mad_buffer_t first)
+int mad_via_send_list(p_mad_link_t link, p_mad_buffer_t first)
 {
     struct mvia_peer *peer = mad_via_peer(link->connection);
 
     return link->id == 1 ? mad_via_group_send(peer, first) : mad_via_rdma_send(peer, first);
 }
 
-static int receive_list(p_mad_link_t link, p_mad_buffer_t first)
+int mad_via_receive_list(p_mad_link_t link, p_mad_buffer_t first)
 {
     struct mvia_peer *peer = mad_via_peer(link->connection);
 
     return link->id == 1 ? mad_via_group_receive(peer, first) : mad_via_rdma_receive(peer, first);
-}
-
-int mad_via_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
-{
-    p_mad_buffer_t next = buffer->next;
-    int error;
-
-    if (link->id == 0)
-        return send_static(link, buffer);
-    buffer->next = NULL; /* alone */
-    error = send_list(link, buffer);
-    buffer->next = next;
-    return error;
-}
-
-int mad_via_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
-{
-    p_mad_buffer_t next;
-    int error;
-
-    if (link->id == 0)
-        return receive_static(link, buffer);
-    next = (*buffer)->next;
-    (*buffer)->next = NULL;
-    error = receive_list(link, *buffer);
-    (*buffer)->next = next;
-    return error;
-}
-
-int mad_via_send_group(p_mad_link_t link, p_mad_buffer_group_t group)
-{
-    p_mad_buffer_t buffer;
-    int error = MAD_OK;
-
-    if (link->id != 0)
-        return send_list(link, group->buffer_list.first);
-    for (buffer = group->buffer_list.first; buffer != NULL; buffer = buffer->next) {
-        if (error == MAD_OK)
-            error = send_static(link, buffer);
-        else
-            mad_via_return_static(link, buffer);
-    }
-    return error;
-}
-
-int mad_via_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group)
-{
-    (void)first; /* static buffers are received one by one, and groups are never divided */
-    assert(link->id != 0);
-    return receive_list(link, group->buffer_list.first);
 }

@@ -80,12 +80,25 @@ struct s_mad_driver_interface {
     int (*wait_event)(p_mad_adapter_t adapter, int64_t timeout_ns);
     /* Returns when nothing that was sent on the channel needs the help of this process any more. */
     int (*quiesce)(p_mad_channel_t channel);
+    /*
+     * Of drivers that use mad_entry_…: link 0 has static buffers, which send_static takes over, and
+     * the other links send lists of the user's blocks.
+     */
+    int (*send_static)(p_mad_link_t link, p_mad_buffer_t buffer);
+    int (*receive_static)(p_mad_link_t link, p_mad_buffer_t *buffer);
+    int (*send_list)(p_mad_link_t link, p_mad_buffer_t first);
+    int (*receive_list)(p_mad_link_t link, p_mad_buffer_t first);
 };
 
 #pragma GCC visibility push(default)
 
 /* ---- what the library offers to drivers ---- */
 
+/* Entries of the table, over its last four. */
+int mad_entry_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
+int mad_entry_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
+int mad_entry_send_group(p_mad_link_t link, p_mad_buffer_group_t group);
+int mad_entry_receive_group(p_mad_link_t link, tbx_bool_t first, p_mad_buffer_group_t group);
 /* A structure for a buffer of the connection, all zero; no memory for data. NULL: out of memory. */
 p_mad_buffer_t mad_buffer_alloc(p_mad_connection_t connection);
 void mad_buffer_free(p_mad_connection_t connection, p_mad_buffer_t buffer);

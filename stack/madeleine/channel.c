@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mux.h"
 #include "session.h"
 #include "virtual.h"
 
@@ -423,18 +424,62 @@ static bool has_open_message(p_mad_channel_t channel)
     return channel->reception_lock;
 }
 
+int mad_all_started(p_mad_channel_t channel, int error)
+{
+    struct mad_boot *boot = ((struct mad_session *)channel->adapter->driver->madeleine)->boot;
+    char key[MAD_KEY_MAX], found[MAD_VALUE_MAX + 1], report[64];
+    int boot_error = MAD_OK;
+
+    snprintf(key, sizeof(key), "mad.x.ch%ld.0.1", channel->id);
+    snprintf(report, sizeof(report), "rank:%d", configuration_of(channel)->local_host_id);
+    if (error != MAD_OK)
+        boot_error = boot->ops->put(boot, key, report);
+    if (boot_error == MAD_OK)
+        boot_error = boot->ops->fence(boot);
+    if (boot_error == MAD_OK)
+        boot_error = boot->ops->get(boot, -1, key, found, sizeof(found));
+    if (error != MAD_OK || boot_error != MAD_OK)
+        return error != MAD_OK ? error : boot_error;
+    if (found[0] == '\0')
+        return MAD_OK;
+    mad_channel_fail(channel, MAD_ENOMEM, "another process cannot start its threads");
+    return MAD_ENOMEM;
+}
+
+/* What a channel above others sends before all processes come to the fence. */
+static void leave(p_mad_channel_t channel)
+{
+    if (mad_mux_is_main(channel))
+        mad_mux_flush_all(mad_mux_sub_of(channel)->owner);
+}
+
+/* Its threads end; returns what is freed after it. */
+static struct mad_mux *mux_stop(p_mad_channel_t channel)
+{
+    struct mad_mux *own = mad_mux_is_main(channel) ? mad_mux_sub_of(channel)->owner : NULL;
+
+    if (own == NULL)
+        return NULL;
+    for (int i = own->sub_count - 1; i > 0; i--)
+        mad_channel_close(own->subs[i].channel);
+    mad_mux_stop(own);
+    return own;
+}
+
 /*
  * Collective. The fence comes first: what a driver sends while it closes must not reach a process
  * that still waits for messages on the channel.
  */
-static int close_channel(p_mad_channel_t channel)
+int mad_channel_close(p_mad_channel_t channel)
 {
     struct mad_boot *boot = ((struct mad_session *)channel->adapter->driver->madeleine)->boot;
     const mad_driver_interface_t *interface = interface_of(channel);
     p_mad_channel_t *place = &channel->adapter->driver->madeleine->channel;
     struct mad_virtual *own;
+    struct mad_mux *mux;
     int error;
 
+    leave(channel);
     mad_quiesce(channel->adapter->driver->madeleine);
     while (*place != channel)
         place = &(*place)->next;
@@ -443,6 +488,7 @@ static int close_channel(p_mad_channel_t channel)
     own = mad_virtual_of(channel);
     if (own != NULL)
         mad_virtual_stop(own); /* also if a process has gone */
+    mux = mux_stop(channel);
     if (error == MAD_OK && is_member(channel))
         error = optional(interface->before_close_channel, channel);
     if (is_member(channel))
@@ -454,12 +500,25 @@ static int close_channel(p_mad_channel_t channel)
     channel_free(channel);
     if (own != NULL)
         mad_virtual_free(own);
+    if (mux != NULL)
+        mad_mux_free(mux);
     return error;
+}
+
+/* Whether a sub-channel of a multiplexed channel has an open message. */
+static bool subs_have(p_mad_channel_t channel)
+{
+    const struct mad_mux *own = mad_mux_is_main(channel) ? mad_mux_sub_of(channel)->owner : NULL;
+
+    for (int i = 1; own != NULL && i < own->sub_count; i++)
+        if (has_open_message(own->subs[i].channel))
+            return true;
+    return false;
 }
 
 int mad_close_channel(p_mad_channel_t channel)
 {
-    if (channel == NULL || has_open_message(channel)) {
+    if (channel == NULL || has_open_message(channel) || subs_have(channel)) {
         MAD_REPORT(MAD_ESTATE, "mad_close_channel: a message is open", channel, -1);
         return MAD_ESTATE;
     }
@@ -467,21 +526,31 @@ int mad_close_channel(p_mad_channel_t channel)
         MAD_REPORT(MAD_ESTATE, "mad_close_channel: it is a part of a virtual channel", NULL, -1);
         return MAD_ESTATE;
     }
-    return close_channel(channel);
+    if (mad_channel_full(channel)->rail_of != NULL ||
+        (mad_mux_sub_of(channel) != NULL && !mad_mux_is_main(channel))) {
+        MAD_REPORT(MAD_ESTATE, "mad_close_channel: it is a part of a multiplexed channel", NULL,
+                   -1);
+        return MAD_ESTATE;
+    }
+    return mad_channel_close(channel);
+}
+
+/* What is above other channels comes before them. */
+static p_mad_channel_t first_to_close(p_mad_madeleine_t madeleine)
+{
+    p_mad_channel_t each, virtual = NULL;
+
+    for (each = madeleine->channel; each != NULL; each = each->next) {
+        if (mad_mux_is_main(each))
+            return each;
+        if (virtual == NULL && mad_is_virtual(each))
+            virtual = each;
+    }
+    return virtual != NULL ? virtual : madeleine->channel;
 }
 
 void mad_close_channels(p_mad_madeleine_t madeleine)
 {
-    p_mad_channel_t channel = madeleine->channel;
-
-    while (channel != NULL) {
-        if (!mad_is_virtual(channel)) {
-            channel = channel->next;
-            continue;
-        }
-        close_channel(channel); /* before its parts */
-        channel = madeleine->channel;
-    }
     while (madeleine->channel != NULL)
-        close_channel(madeleine->channel);
+        mad_channel_close(first_to_close(madeleine));
 }

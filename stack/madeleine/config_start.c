@@ -102,6 +102,7 @@ p_mad_channel_t mad_get_channel(p_mad_madeleine_t madeleine, char *name)
     char text[MAD_TEXT_MAX];
 
     if (channel != NULL && mad_channel_full(channel)->part_of == NULL &&
+        mad_channel_full(channel)->rail_of == NULL &&
         mad_channel_has(channel, madeleine->configuration.local_host_id))
         return channel;
     snprintf(text, sizeof(text), "mad_get_channel: this process has no channel %.32s",

@@ -6,6 +6,7 @@
 
 #include "internal.h"
 #include "madeleine/toolbox.h"
+#include "mux.h"
 #include "virtual.h"
 
 struct mad_process *mad_process(void)
@@ -74,8 +75,9 @@ void mad_report(const mad_failure_t *failure)
 {
     struct mad_process *process = mad_process();
 
-    if (failure->channel != NULL && mad_channel_full(failure->channel)->part_of != NULL)
-        return; /* the virtual channel reports what its user notices */
+    if (failure->channel != NULL && (mad_channel_full(failure->channel)->part_of != NULL ||
+                                     mad_channel_full(failure->channel)->rail_of != NULL))
+        return; /* the channel above reports what its user notices */
     if (process->handler != NULL)
         process->handler(failure, process->handler_arg);
     else
@@ -100,12 +102,16 @@ int mad_connection_error(p_mad_connection_t connection)
 
 void mad_connection_break(p_mad_connection_t connection, int code)
 {
+    const struct mad_channel_full *channel = mad_channel_full(connection->channel);
     int none = MAD_OK;
 
-    if (__atomic_compare_exchange_n(&mad_full(connection)->error, &none, code, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
-        mad_channel_full(connection->channel)->part_of != NULL)
+    if (!__atomic_compare_exchange_n(&mad_full(connection)->error, &none, code, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return;
+    if (channel->part_of != NULL)
         mad_virtual_broken(connection);
+    if (channel->rail_of != NULL)
+        mad_mux_broken(connection);
 }
 
 void mad_driver_note(p_mad_connection_t connection, const char *text, int driver_code)

@@ -55,6 +55,7 @@ struct mad_channel_full {
     struct mad_gate gate; /* of reception_lock */
     bool *member; /* by rank; NULL: all of them */
     struct mad_virtual *part_of; /* it carries a virtual channel: only that uses it; or NULL */
+    struct mad_mux *rail_of; /* the same of a multiplexed channel */
 };
 
 /* Areas of CHEAPER blocks that are being received, at check levels from 1. */

@@ -68,6 +68,11 @@ p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *na
  * NULL: all. `check`: -1: the level of the session. */
 p_mad_channel_t mad_channel_open(p_mad_madeleine_t madeleine, const char *name,
                                  p_mad_adapter_t adapter, const bool *member, int check);
+/* Of the threads of a channel that is being opened, with the error of this process: an error if any
+ * process has one. Collective. */
+int mad_all_started(p_mad_channel_t channel, int error);
+/* Closes a channel of any kind. Collective. */
+int mad_channel_close(p_mad_channel_t channel);
 bool mad_channel_name_is_valid(const char *name);
 
 /* The library's options, which are removed from the command line. */

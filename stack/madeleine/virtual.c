@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mux.h"
 #include "session.h"
 #include "virtual.h"
 
@@ -240,7 +241,8 @@ static bool valid(p_mad_madeleine_t madeleine, const char *name, int count,
 
     for (int i = 0; i < count && good; i++)
         good = channels[i] != NULL && mad_channel_full(channels[i])->part_of == NULL &&
-               !mad_is_virtual(channels[i]);
+               mad_channel_full(channels[i])->rail_of == NULL && !mad_is_virtual(channels[i]) &&
+               mad_mux_sub_of(channels[i]) == NULL;
     return good;
 }
 
@@ -324,7 +326,7 @@ int mad_virtual_after_open(p_mad_channel_t channel)
             mad_channel_fail(channel, MAD_ECONFIG, "no gateway joins the parts of the channel");
             return MAD_ECONFIG;
         }
-    error = mad_virtual_start(own);
+    error = mad_all_started(channel, mad_virtual_start(own));
     for (i = 0; i < own->part_count && error == MAD_OK; i++) /* broken in the meantime */
         for (rank = 0; rank < own->size && own->parts[i].member; rank++) {
             struct mad_virtual_part *part = &own->parts[i];
@@ -334,5 +336,7 @@ int mad_virtual_after_open(p_mad_channel_t channel)
                 mad_virtual_broken(part->clone->output_connection[rank]);
         }
     assert(error != MAD_OK || own->running);
+    if (error != MAD_OK)
+        mad_virtual_stop(own);
     return error;
 }

@@ -77,6 +77,29 @@ p_mad_channel_t mad_open_channel_of(p_mad_madeleine_t madeleine, const char *nam
  */
 p_mad_channel_t mad_open_virtual_channel(p_mad_madeleine_t madeleine, const char *name, int count,
                                          const p_mad_channel_t *channels);
+/*
+ * Several channels over one: the multiplexed channel, which has the name, and `sub_count` others,
+ * with names of their own. They are independent of each other. `count` channels of the same
+ * processes, over different networks, carry it (its rails): the first one all short blocks, and all
+ * of them blocks of more than MAD_MUX_SPLIT bytes, in proportion to the rates that these had.
+ *
+ * strategy: mad_strategy_t. With mad_strategy_aggregate a message need not leave when it ends:
+ * messages to one rank on all sub-channels leave together, when a packet is full, a long block
+ * follows, this process waits or polls for a message on one of the sub-channels, or mad_flush.
+ *
+ * The channels belong to it until it is closed, and its other sub-channels are closed with it.
+ * Collective, with the same arguments on all processes. At most 8 rails and 255 names. NULL:
+ * MAD_EINVAL, and the errors of mad_open_channel.
+ */
+p_mad_channel_t mad_open_multiplexed_channel(p_mad_madeleine_t madeleine, const char *name,
+                                             int count, const p_mad_channel_t *channels,
+                                             int sub_count, const char *const *sub_names,
+                                             int strategy);
+/* The sub-channel with this number, in the order of their names from 1; 0: `channel` itself. NULL:
+ * MAD_EINVAL, it is no multiplexed channel, or has no such one. */
+p_mad_channel_t mad_get_sub_channel(p_mad_channel_t channel, unsigned sub);
+/* What a multiplexed channel has collected leaves; the others collect nothing. May wait. */
+void mad_flush(p_mad_channel_t channel);
 /* An open channel, or one that the configuration file describes. NULL: MAD_EINVAL, no such one. */
 p_mad_channel_t mad_get_channel(p_mad_madeleine_t madeleine, char *name);
 /* Closes a channel without open messages. Collective. Returns MAD_OK or the code reported. */

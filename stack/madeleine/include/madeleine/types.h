@@ -64,6 +64,12 @@ typedef enum {
     mad_internal_buffer
 } mad_buffer_type_t;
 
+/* What a multiplexed channel does with short messages. */
+typedef enum {
+    mad_strategy_default, /* each leaves when it ends */
+    mad_strategy_aggregate /* those to one rank are collected, see mad_open_multiplexed_channel */
+} mad_strategy_t;
+
 typedef enum { mad_unidirectional_connection, mad_bidirectional_connection } mad_connection_type_t;
 
 typedef enum {

@@ -154,8 +154,8 @@ bool sci_flags_ok(unsigned flags, unsigned allowed, sci_error_t *error);
 sci_error_t sci_access(const struct sci_card *from, const struct sci_card *to);
 /* Milliseconds of a call; SIM_NEVER for SCI_INFINITE_TIMEOUT. */
 sim_time_t sci_deadline(unsigned timeout);
-void sci_library_begin(void); /* once for each network, */
-void sci_library_end(void); /* and as often */
+/* Before a network's devices go: all processes leave, as the networks of a run end together. */
+void sci_library_end(void);
 /* The process leaves the cards of all networks at once. */
 void sci_process_left(uint64_t number);
 /* The segment goes: who is connected to it, and can be reached, is told. */

@@ -5,7 +5,6 @@
 #include <assert.h>
 
 static struct sci_process *processes;
-static unsigned networks;
 
 /* ---- cards ----------------------------------------------------------------------------------- */
 
@@ -257,11 +256,6 @@ int SCIProbeNode(sci_desc_t desc, unsigned adapter, unsigned node, unsigned flag
 
 /* ---- the end of a process -------------------------------------------------------------------- */
 
-void sci_library_begin(void)
-{
-    networks++;
-}
-
 static void release(struct sci_process **place)
 {
     struct sci_process *process = *place;
@@ -284,11 +278,11 @@ void sci_process_left(uint64_t number)
         release(place);
 }
 
+/* All networks of a run end together; the first one to end finds the cards of all of them. */
 void sci_library_end(void)
 {
-    if (networks-- == 1)
-        while (processes != NULL)
-            release(&processes);
+    while (processes != NULL)
+        release(&processes);
 }
 
 static void lose(struct sci_remote_segment *remote)

@@ -33,7 +33,6 @@ static void *create(struct legacy_network *network)
         devices->cards[i].endpoint = i;
         devices->cards[i].waiters = g_ptr_array_new();
     }
-    sci_library_begin();
     return devices;
 }
 

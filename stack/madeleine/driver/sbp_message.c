@@ -20,7 +20,10 @@ int mad_sbp_new_message(p_mad_connection_t out)
 
 static bool is_usable(const struct msbp_channel *own, int rank)
 {
-    return rank != own->own && own->peers[rank] != NULL && !own->peers[rank]->lost;
+    const struct msbp_peer *peer = own->peers[rank];
+
+    return rank != own->own && peer != NULL && !peer->lost &&
+           mad_connection_error(peer->in) == MAD_OK;
 }
 
 /* In turn after the rank served last. */

@@ -123,14 +123,20 @@ static p_mad_link_t choice(p_mad_connection_t connection, size_t length, mad_sen
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+static bool is_usable(const struct msisci_channel *own, int rank)
+{
+    const struct msisci_peer *peer = own->peers[rank];
+
+    return peer != NULL && !peer->lost && mad_connection_error(peer->in) == MAD_OK;
+}
+
 /* In turn after the rank served last. */
 static p_mad_connection_t next_message(struct msisci_channel *own)
 {
     for (int i = 1; i <= own->size; i++) {
         int rank = (own->last_served + i) % own->size;
 
-        if (own->peers[rank] == NULL || own->peers[rank]->lost ||
-            !mad_sisci_arrived(own->peers[rank]))
+        if (!is_usable(own, rank) || !mad_sisci_arrived(own->peers[rank]))
             continue;
         own->last_served = rank;
         return own->peers[rank]->in;
@@ -141,7 +147,7 @@ static p_mad_connection_t next_message(struct msisci_channel *own)
 static bool any_left(const struct msisci_channel *own)
 {
     for (int rank = 0; rank < own->size; rank++)
-        if (own->peers[rank] != NULL && !own->peers[rank]->lost)
+        if (is_usable(own, rank))
             return true;
     return false;
 }

@@ -113,7 +113,8 @@ static struct mvia_frame *take_first(struct mvia_peer *peer)
 
 static bool is_usable(const struct mvia_peer *peer)
 {
-    return peer != NULL && peer->connected && !peer->lost;
+    return peer != NULL && peer->connected && !peer->lost &&
+           mad_connection_error(peer->in) == MAD_OK;
 }
 
 /* Whether a message waits; an announcement is used up, and bytes of the user stay. */

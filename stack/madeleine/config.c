@@ -401,7 +401,10 @@ void mad_plan_free(struct mad_plan *plan)
         mad_config_free(plan->trees[i]);
     free(plan->networks);
     free(plan->channels);
+    for (i = 0; plan->multiplexed != NULL && i < plan->multiplexed_count; i++)
+        free(plan->multiplexed[i].subs);
     free(plan->virtuals);
+    free(plan->multiplexed);
     free(plan->parameters);
     free(plan->hosts);
     free(plan);

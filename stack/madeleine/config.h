@@ -44,11 +44,20 @@ struct mad_plan_channel {
     int check; /* -1: that of the session */
     bool *member; /* by rank */
     bool is_part; /* of a virtual channel */
+    bool is_rail; /* of a multiplexed channel */
 };
-enum { MAD_PLAN_PARTS_MAX = 16 };
+enum { MAD_PLAN_PARTS_MAX = 16, MAD_PLAN_RAILS_MAX = 8 };
 struct mad_plan_virtual {
     char name[32];
     int count, parts[MAD_PLAN_PARTS_MAX]; /* channels */
+    bool is_rail;
+};
+struct mad_plan_multiplexed {
+    char name[32];
+    int rail_count, sub_count;
+    char rails[MAD_PLAN_RAILS_MAX][32]; /* channels or virtual channels */
+    char (*subs)[32];
+    bool aggregate;
 };
 struct mad_plan_network {
     char name[32], driver[16];
@@ -64,6 +73,8 @@ struct mad_plan {
     struct mad_plan_channel *channels;
     int virtual_count;
     struct mad_plan_virtual *virtuals;
+    int multiplexed_count;
+    struct mad_plan_multiplexed *multiplexed;
     char **parameters; /* "MAD_TCP_EAGER=1" … NULL */
     struct mad_config *trees[8]; /* the file and those that it includes */
     int tree_count;

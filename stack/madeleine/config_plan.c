@@ -9,15 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "config_plan.h"
 
-enum {
-    NETWORKS_MAX = 64,
-    CHANNELS_MAX = 255,
-    PROCESSES_MAX = 4096,
-    PLAN_NAME_MAX = 24,
-    VIRTUALS_MAX = 32
-};
+enum { NETWORKS_MAX = 64, CHANNELS_MAX = 255, PROCESSES_MAX = 4096 };
 
 struct slot {
     const char *host; /* of a tree, or NULL: only its rank is known */
@@ -31,42 +25,41 @@ struct maker {
     int room;
 };
 
-static bool refuse(const struct mad_plan *plan, const struct mad_config *at, const char *text,
-                   const char *name)
+bool mad_plan_refuse(const struct mad_plan *plan, const struct mad_config *at, const char *text,
+                     const char *name)
 {
     snprintf(plan->error, MAD_CONFIG_ERROR_MAX, "%.120s:%d:%d: %s%s%.64s", plan->file, at->line,
              at->column, text, name[0] != '\0' ? ": " : "", name);
     return false;
 }
 
-static bool no_memory(const struct mad_plan *plan)
+bool mad_plan_no_memory(const struct mad_plan *plan)
 {
     snprintf(plan->error, MAD_CONFIG_ERROR_MAX, "%.120s: not enough memory", plan->file);
     return false;
 }
 
-/* All keys of a map are in the list, which ends with NULL, and none comes twice. */
-static bool check_keys(const struct mad_plan *plan, const struct mad_config *map,
-                       const char *const *keys)
+bool mad_plan_check_keys(const struct mad_plan *plan, const struct mad_config *map,
+                         const char *const *keys)
 {
     const struct mad_config *each;
 
     if (map->kind != MAD_CONFIG_MAP)
-        return refuse(plan, map, "expected { … }", "");
+        return mad_plan_refuse(plan, map, "expected { … }", "");
     for (each = map->first; each != NULL; each = each->next) {
         const char *const *key = keys;
 
         while (*key != NULL && strcmp(*key, each->key) != 0)
             key++;
         if (*key == NULL)
-            return refuse(plan, each, "unknown name", each->key);
+            return mad_plan_refuse(plan, each, "unknown name", each->key);
         if (mad_config_find(map, each->key) != each)
-            return refuse(plan, each, "the name comes twice", each->key);
+            return mad_plan_refuse(plan, each, "the name comes twice", each->key);
     }
     return true;
 }
 
-static bool is_text(const struct mad_config *object)
+bool mad_plan_is_text(const struct mad_config *object)
 {
     return (object->kind == MAD_CONFIG_ID && object->modifier == NULL) ||
            object->kind == MAD_CONFIG_STRING;
@@ -82,29 +75,33 @@ static bool is_channel_name(const char *text)
     return true;
 }
 
-/* The text of an entry. False: it is missing, or no name of at most PLAN_NAME_MAX characters. */
-static bool read_name(const struct mad_plan *plan, const struct mad_config *map, const char *key,
-                      char *name, size_t size)
+bool mad_plan_is_name(const struct mad_config *object)
+{
+    return mad_plan_is_text(object) && strlen(object->text) <= MAD_PLAN_NAME_MAX &&
+           is_channel_name(object->text);
+}
+
+bool mad_plan_read_name(const struct mad_plan *plan, const struct mad_config *map, const char *key,
+                        char *name, size_t size)
 {
     const struct mad_config *entry = mad_config_find(map, key);
 
     if (entry == NULL)
-        return refuse(plan, map, "there is no", key);
-    if (!is_text(entry) || strlen(entry->text) >= size || strlen(entry->text) > PLAN_NAME_MAX ||
-        !is_channel_name(entry->text))
-        return refuse(plan, entry, "expected a short name of letters, digits, `_` and `-`", "");
+        return mad_plan_refuse(plan, map, "there is no", key);
+    if (!mad_plan_is_name(entry) || strlen(entry->text) >= size)
+        return mad_plan_refuse(plan, entry, "expected a short name of letters, digits, `_` and `-`",
+                               "");
     snprintf(name, size, "%s", entry->text);
     return true;
 }
 
-/* The first of several objects: those of a list, or the object itself. */
-static const struct mad_config *first_of(const struct mad_config *object)
+const struct mad_config *mad_plan_first(const struct mad_config *object)
 {
     return object->kind == MAD_CONFIG_LIST ? object->first : object;
 }
 
-static const struct mad_config *next_of(const struct mad_config *list,
-                                        const struct mad_config *object)
+const struct mad_config *mad_plan_next(const struct mad_config *list,
+                                       const struct mad_config *object)
 {
     return list->kind == MAD_CONFIG_LIST ? object->next : NULL;
 }
@@ -119,25 +116,25 @@ static bool read_parameters(struct mad_plan *plan, const struct mad_plan_network
     int count = 0;
 
     if (map->kind != MAD_CONFIG_MAP)
-        return refuse(plan, map, "expected { … }", "");
+        return mad_plan_refuse(plan, map, "expected { … }", "");
     while (plan->parameters[count] != NULL)
         count++;
     for (each = map->first; each != NULL; each = each->next) {
         char **larger;
 
-        if (each->kind != MAD_CONFIG_INTEGER || strlen(each->key) > PLAN_NAME_MAX)
-            return refuse(plan, each, "expected a number", "");
+        if (each->kind != MAD_CONFIG_INTEGER || strlen(each->key) > MAD_PLAN_NAME_MAX)
+            return mad_plan_refuse(plan, each, "expected a number", "");
         snprintf(text, sizeof(text), "MAD_%s_%s=%ld", network->driver, each->key, each->low);
         for (at = text; *at != '='; at++)
             *at = *at == '-' || *at == '.' ? '_' : (char)toupper((unsigned char)*at);
         larger = realloc(plan->parameters, (size_t)(count + 2) * sizeof(char *));
         if (larger == NULL)
-            return no_memory(plan);
+            return mad_plan_no_memory(plan);
         plan->parameters = larger;
         plan->parameters[count] = strdup(text);
         plan->parameters[count + 1] = NULL;
         if (plan->parameters[count++] == NULL)
-            return no_memory(plan);
+            return mad_plan_no_memory(plan);
     }
     return true;
 }
@@ -147,9 +144,11 @@ static bool check_topology(const struct mad_plan *plan, const struct mad_config 
     static const char *const keys[] = {"type", NULL};
     char type[32];
 
-    if (!check_keys(plan, topology, keys) || !read_name(plan, topology, "type", type, sizeof(type)))
+    if (!mad_plan_check_keys(plan, topology, keys) ||
+        !mad_plan_read_name(plan, topology, "type", type, sizeof(type)))
         return false;
-    return strcmp(type, "full") == 0 || refuse(plan, topology, "the topology is not full", type);
+    return strcmp(type, "full") == 0 ||
+           mad_plan_refuse(plan, topology, "the topology is not full", type);
 }
 
 static bool check_hosts(const struct mad_plan *plan, const struct mad_config *hosts)
@@ -157,17 +156,17 @@ static bool check_hosts(const struct mad_plan *plan, const struct mad_config *ho
     static const char *const keys[] = {"name", "parameter", NULL};
     const struct mad_config *each, *name;
 
-    for (each = first_of(hosts); each != NULL; each = next_of(hosts, each)) {
+    for (each = mad_plan_first(hosts); each != NULL; each = mad_plan_next(hosts, each)) {
         if (each->kind != MAD_CONFIG_MAP) {
-            if (!is_text(each))
-                return refuse(plan, each, "expected a host", "");
+            if (!mad_plan_is_text(each))
+                return mad_plan_refuse(plan, each, "expected a host", "");
             continue;
         }
-        if (!check_keys(plan, each, keys))
+        if (!mad_plan_check_keys(plan, each, keys))
             return false;
         name = mad_config_find(each, "name");
-        if (name == NULL || !is_text(name))
-            return refuse(plan, each, "the host has no name", "");
+        if (name == NULL || !mad_plan_is_text(name))
+            return mad_plan_refuse(plan, each, "the host has no name", "");
     }
     return true;
 }
@@ -188,29 +187,29 @@ static bool read_network(struct mad_plan *plan, const struct mad_config *map)
     struct mad_plan_network network = {.hosts = NULL};
     const struct mad_config *entry;
 
-    if (!check_keys(plan, map, keys) ||
-        !read_name(plan, map, "name", network.name, sizeof(network.name)) ||
-        !read_name(plan, map, "dev", network.driver, sizeof(network.driver)))
+    if (!mad_plan_check_keys(plan, map, keys) ||
+        !mad_plan_read_name(plan, map, "name", network.name, sizeof(network.name)) ||
+        !mad_plan_read_name(plan, map, "dev", network.driver, sizeof(network.driver)))
         return false;
     if (find_network(plan, network.name) >= 0)
-        return refuse(plan, map, "there are two networks of this name", network.name);
+        return mad_plan_refuse(plan, map, "there are two networks of this name", network.name);
     if (plan->network_count == NETWORKS_MAX)
-        return refuse(plan, map, "too many networks", "");
+        return mad_plan_refuse(plan, map, "too many networks", "");
     network.hosts = mad_config_find(map, "hosts");
     if (network.hosts == NULL)
-        return refuse(plan, map, "there is no", "hosts");
+        return mad_plan_refuse(plan, map, "there is no", "hosts");
     if (!check_hosts(plan, network.hosts))
         return false;
     entry = mad_config_find(map, "topology");
     if (entry != NULL && !check_topology(plan, entry))
         return false;
     entry = mad_config_find(map, "adapter");
-    if (entry != NULL && !is_text(entry))
-        return refuse(plan, entry, "expected a selector", "");
+    if (entry != NULL && !mad_plan_is_text(entry))
+        return mad_plan_refuse(plan, entry, "expected a selector", "");
     network.selector = entry != NULL ? strdup(entry->text) : NULL;
     plan->networks[plan->network_count++] = network;
     if (entry != NULL && network.selector == NULL)
-        return no_memory(plan);
+        return mad_plan_no_memory(plan);
     entry = mad_config_find(map, "params");
     return entry == NULL || read_parameters(plan, &network, entry);
 }
@@ -219,7 +218,7 @@ static bool read_networks(struct mad_plan *plan, const struct mad_config *list)
 {
     const struct mad_config *each;
 
-    for (each = first_of(list); each != NULL; each = next_of(list, each))
+    for (each = mad_plan_first(list); each != NULL; each = mad_plan_next(list, each))
         if (!read_network(plan, each))
             return false;
     return true;
@@ -257,8 +256,8 @@ static bool include_file(struct maker *maker, const struct mad_config *name)
     char path[4096];
     bool good;
 
-    if (!is_text(name))
-        return refuse(plan, name, "expected the name of a file", "");
+    if (!mad_plan_is_text(name))
+        return mad_plan_refuse(plan, name, "expected the name of a file", "");
     snprintf(path, sizeof(path), "%.*s%s",
              slash != NULL && name->text[0] != '/' ? (int)(slash + 1 - includer) : 0, includer,
              name->text);
@@ -267,8 +266,8 @@ static bool include_file(struct maker *maker, const struct mad_config *name)
         return false;
     plan->file = path;
     list = mad_config_find(tree, "networks");
-    good = check_keys(plan, tree, keys) &&
-           (list != NULL || refuse(plan, tree, "there is no", "networks")) &&
+    good = mad_plan_check_keys(plan, tree, keys) &&
+           (list != NULL || mad_plan_refuse(plan, tree, "there is no", "networks")) &&
            read_networks(plan, list);
     plan->file = includer;
     return good;
@@ -285,7 +284,7 @@ static bool reserve_rank(struct maker *maker, int rank)
 
         larger = realloc(maker->slots, (size_t)room * sizeof(*larger));
         if (larger == NULL)
-            return no_memory(maker->plan);
+            return mad_plan_no_memory(maker->plan);
         memset(larger + maker->room, 0, (size_t)(room - maker->room) * sizeof(*larger));
         maker->slots = larger;
         maker->room = room;
@@ -299,11 +298,11 @@ static bool add_member(struct maker *maker, struct mad_plan_channel *channel,
                        const struct mad_config *at, int rank)
 {
     if (rank >= PROCESSES_MAX)
-        return refuse(maker->plan, at, "too many processes", "");
+        return mad_plan_refuse(maker->plan, at, "too many processes", "");
     if (!reserve_rank(maker, rank))
         return false;
     if (channel->member[rank])
-        return refuse(maker->plan, at, "a process is in the channel twice", "");
+        return mad_plan_refuse(maker->plan, at, "a process is in the channel twice", "");
     channel->member[rank] = true;
     return true;
 }
@@ -341,7 +340,8 @@ static bool network_has(const struct mad_plan_network *network, const char *host
 {
     const struct mad_config *each, *name;
 
-    for (each = first_of(network->hosts); each != NULL; each = next_of(network->hosts, each)) {
+    for (each = mad_plan_first(network->hosts); each != NULL;
+         each = mad_plan_next(network->hosts, each)) {
         name = each->kind == MAD_CONFIG_MAP ? mad_config_find(each, "name") : each;
         if (strcmp(name->text, host) == 0)
             return true;
@@ -361,16 +361,16 @@ static bool add_host(struct maker *maker, struct mad_plan_channel *channel,
     const struct mad_config *each;
 
     if (host->kind != MAD_CONFIG_ID && host->kind != MAD_CONFIG_STRING)
-        return refuse(maker->plan, host, "expected a host", "");
+        return mad_plan_refuse(maker->plan, host, "expected a host", "");
     if (!network_has(network, host->text))
-        return refuse(maker->plan, host, "the host is not in the network", host->text);
+        return mad_plan_refuse(maker->plan, host, "the host is not in the network", host->text);
     if (host->modifier == NULL)
         return add_slots(maker, channel, host, host->text, 0, 0);
     if (!host->brackets)
-        return refuse(maker->plan, host, "expected [ ] with numbers of processes", "");
+        return mad_plan_refuse(maker->plan, host, "expected [ ] with numbers of processes", "");
     for (each = host->modifier; each != NULL; each = each->next)
         if (!is_number(each))
-            return refuse(maker->plan, each, "expected a number", "");
+            return mad_plan_refuse(maker->plan, each, "expected a number", "");
         else if (!add_slots(maker, channel, each, host->text, each->low, each->high))
             return false;
     return true;
@@ -380,10 +380,10 @@ static bool add_ranks(struct maker *maker, struct mad_plan_channel *channel,
                       const struct mad_config *object)
 {
     if (!is_number(object))
-        return refuse(maker->plan, object, "expected a rank", "");
+        return mad_plan_refuse(maker->plan, object, "expected a rank", "");
     for (long rank = object->low; rank <= object->high; rank++) {
         if (rank >= PROCESSES_MAX)
-            return refuse(maker->plan, object, "too many processes", "");
+            return mad_plan_refuse(maker->plan, object, "too many processes", "");
         if (!add_member(maker, channel, object, (int)rank))
             return false;
     }
@@ -398,8 +398,8 @@ static bool add_members(struct maker *maker, struct mad_plan_channel *channel,
 
     list = hosts != NULL ? hosts : ranks;
     if (list == NULL || (hosts != NULL && ranks != NULL))
-        return refuse(maker->plan, map, "expected either hosts or ranks", "");
-    for (each = first_of(list); each != NULL; each = next_of(list, each))
+        return mad_plan_refuse(maker->plan, map, "expected either hosts or ranks", "");
+    for (each = mad_plan_first(list); each != NULL; each = mad_plan_next(list, each))
         if (!(hosts != NULL ? add_host(maker, channel, each) : add_ranks(maker, channel, each)))
             return false;
     return true;
@@ -413,85 +413,27 @@ static bool read_channel(struct maker *maker, const struct mad_config *map)
     const struct mad_config *check;
     char network[32];
 
-    if (!check_keys(plan, map, keys))
+    if (!mad_plan_check_keys(plan, map, keys))
         return false;
     if (plan->channel_count == CHANNELS_MAX)
-        return refuse(plan, map, "too many channels", "");
-    if (!read_name(plan, map, "name", channel->name, sizeof(channel->name)) ||
-        !read_name(plan, map, "net", network, sizeof(network)))
+        return mad_plan_refuse(plan, map, "too many channels", "");
+    if (!mad_plan_read_name(plan, map, "name", channel->name, sizeof(channel->name)) ||
+        !mad_plan_read_name(plan, map, "net", network, sizeof(network)))
         return false;
     for (int i = 0; i < plan->channel_count; i++)
         if (strcmp(plan->channels[i].name, channel->name) == 0)
-            return refuse(plan, map, "there are two channels of this name", channel->name);
+            return mad_plan_refuse(plan, map, "there are two channels of this name", channel->name);
     channel->network = find_network(plan, network);
     if (channel->network < 0)
-        return refuse(plan, map, "there is no network of this name", network);
+        return mad_plan_refuse(plan, map, "there is no network of this name", network);
     plan->networks[channel->network].used = true;
     check = mad_config_find(map, "check");
     if (check != NULL && (check->kind != MAD_CONFIG_INTEGER || check->low > 2))
-        return refuse(plan, check, "the check level is 0, 1 or 2", "");
+        return mad_plan_refuse(plan, check, "the check level is 0, 1 or 2", "");
     channel->check = check != NULL ? (int)check->low : -1;
     channel->member = calloc(PROCESSES_MAX, sizeof(bool));
     plan->channel_count++;
-    return channel->member != NULL ? add_members(maker, channel, map) : no_memory(plan);
-}
-
-static bool name_is_used(const struct mad_plan *plan, const char *name)
-{
-    for (int i = 0; i < plan->virtual_count; i++)
-        if (strcmp(plan->virtuals[i].name, name) == 0)
-            return true;
-    for (int i = 0; i < plan->channel_count; i++)
-        if (strcmp(plan->channels[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool add_part(const struct mad_plan *plan, struct mad_plan_virtual *channel,
-                     const struct mad_config *name)
-{
-    int i = 0;
-
-    while (i < plan->channel_count &&
-           (!is_text(name) || strcmp(plan->channels[i].name, name->text) != 0))
-        i++;
-    if (i == plan->channel_count)
-        return refuse(plan, name, "expected the name of a channel", "");
-    if (plan->channels[i].is_part || strlen(plan->channels[i].name) == PLAN_NAME_MAX)
-        return refuse(plan, name,
-                      plan->channels[i].is_part ? "it is in a virtual channel"
-                                                : "the name is too long for a part",
-                      name->text);
-    if (channel->count == MAD_PLAN_PARTS_MAX)
-        return refuse(plan, name, "too many channels", "");
-    plan->channels[i].is_part = true;
-    channel->parts[channel->count++] = i;
-    return true;
-}
-
-static bool read_virtual(struct maker *maker, const struct mad_config *map)
-{
-    static const char *const keys[] = {"name", "channels", NULL};
-    struct mad_plan *plan = maker->plan;
-    struct mad_plan_virtual *channel = &plan->virtuals[plan->virtual_count];
-    const struct mad_config *list, *each;
-    char name[32];
-
-    if (!check_keys(plan, map, keys) || !read_name(plan, map, "name", name, sizeof(name)))
-        return false;
-    list = mad_config_find(map, "channels");
-    if (list == NULL)
-        return refuse(plan, map, "there is no", "channels");
-    if (name_is_used(plan, name))
-        return refuse(plan, map, "there are two channels of this name", name);
-    if (plan->virtual_count == VIRTUALS_MAX)
-        return refuse(plan, map, "too many channels", "");
-    snprintf(channel->name, sizeof(channel->name), "%s", name);
-    plan->virtual_count++;
-    for (each = first_of(list); each != NULL; each = next_of(list, each))
-        if (!add_part(plan, channel, each))
-            return false;
-    return true;
+    return channel->member != NULL ? add_members(maker, channel, map) : mad_plan_no_memory(plan);
 }
 
 static bool read_application_networks(struct maker *maker, const struct mad_config *map)
@@ -500,22 +442,29 @@ static bool read_application_networks(struct maker *maker, const struct mad_conf
     struct mad_plan *plan = maker->plan;
     const struct mad_config *entry, *each;
 
-    if (!check_keys(plan, map, keys))
+    if (!mad_plan_check_keys(plan, map, keys))
         return false;
     entry = mad_config_find(map, "include");
-    for (each = entry != NULL ? first_of(entry) : NULL; each != NULL; each = next_of(entry, each))
+    for (each = entry != NULL ? mad_plan_first(entry) : NULL; each != NULL;
+         each = mad_plan_next(entry, each))
         if (!include_file(maker, each))
             return false;
     entry = mad_config_find(map, "channels");
-    for (each = entry != NULL ? first_of(entry) : NULL; each != NULL; each = next_of(entry, each))
+    for (each = entry != NULL ? mad_plan_first(entry) : NULL; each != NULL;
+         each = mad_plan_next(entry, each))
         if (!read_channel(maker, each))
             return false;
     entry = mad_config_find(map, "vchannels");
-    for (each = entry != NULL ? first_of(entry) : NULL; each != NULL; each = next_of(entry, each))
-        if (!read_virtual(maker, each))
+    for (each = entry != NULL ? mad_plan_first(entry) : NULL; each != NULL;
+         each = mad_plan_next(entry, each))
+        if (!mad_plan_read_virtual(plan, each))
             return false;
     entry = mad_config_find(map, "xchannels");
-    return entry == NULL || refuse(plan, entry, "this library has no multiplexed channels", "");
+    for (each = entry != NULL ? mad_plan_first(entry) : NULL; each != NULL;
+         each = mad_plan_next(entry, each))
+        if (!mad_plan_read_multiplexed(plan, each))
+            return false;
+    return true;
 }
 
 static bool read_application(struct maker *maker, const struct mad_config *tree)
@@ -526,15 +475,16 @@ static bool read_application(struct maker *maker, const struct mad_config *tree)
     const struct mad_config *application = mad_config_find(tree, "application");
     const struct mad_config *networks = mad_config_find(tree, "networks");
 
-    if (!check_keys(plan, tree, top) || (networks != NULL && !read_networks(plan, networks)))
+    if (!mad_plan_check_keys(plan, tree, top) ||
+        (networks != NULL && !read_networks(plan, networks)))
         return false;
     if (application == NULL)
-        return refuse(plan, tree, "there is no", "application");
-    if (!check_keys(plan, application, keys))
+        return mad_plan_refuse(plan, tree, "there is no", "application");
+    if (!mad_plan_check_keys(plan, application, keys))
         return false;
     networks = mad_config_find(application, "networks");
     if (networks == NULL)
-        return refuse(plan, application, "there is no", "networks");
+        return mad_plan_refuse(plan, application, "there is no", "networks");
     return read_application_networks(maker, networks);
 }
 
@@ -550,9 +500,9 @@ static bool name_hosts(struct maker *maker)
 
         plan->hosts[rank] = strdup(host != NULL ? host : "");
         if (plan->hosts[rank] == NULL)
-            return no_memory(plan);
+            return mad_plan_no_memory(plan);
     }
-    return plan->hosts != NULL || no_memory(plan);
+    return plan->hosts != NULL || mad_plan_no_memory(plan);
 }
 
 static bool make(struct maker *maker, const char *file)
@@ -562,11 +512,12 @@ static bool make(struct maker *maker, const char *file)
 
     plan->networks = calloc(NETWORKS_MAX, sizeof(*plan->networks));
     plan->channels = calloc(CHANNELS_MAX + 1, sizeof(*plan->channels));
-    plan->virtuals = calloc(VIRTUALS_MAX + 1, sizeof(*plan->virtuals));
+    plan->virtuals = calloc(MAD_PLAN_VIRTUALS_MAX + 1, sizeof(*plan->virtuals));
+    plan->multiplexed = calloc(MAD_PLAN_VIRTUALS_MAX + 1, sizeof(*plan->multiplexed));
     plan->parameters = calloc(1, sizeof(char *));
     if (plan->networks == NULL || plan->channels == NULL || plan->virtuals == NULL ||
-        plan->parameters == NULL)
-        return no_memory(plan);
+        plan->multiplexed == NULL || plan->parameters == NULL)
+        return mad_plan_no_memory(plan);
     return tree != NULL && read_application(maker, tree) && name_hosts(maker);
 }
 

@@ -80,6 +80,22 @@ static bool open_virtual(p_mad_madeleine_t madeleine, const struct mad_plan *pla
            NULL;
 }
 
+static bool open_multiplexed(p_mad_madeleine_t madeleine,
+                             const struct mad_plan_multiplexed *description)
+{
+    p_mad_channel_t rails[MAD_PLAN_RAILS_MAX];
+    const char *names[256];
+
+    for (int i = 0; i < description->rail_count; i++)
+        rails[i] = find_channel(madeleine, description->rails[i]);
+    for (int i = 0; i < description->sub_count; i++)
+        names[i] = description->subs[i];
+    return mad_open_multiplexed_channel(madeleine, description->name, description->rail_count,
+                                        rails, description->sub_count, names,
+                                        description->aggregate ? mad_strategy_aggregate
+                                                               : mad_strategy_default) != NULL;
+}
+
 bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan)
 {
     for (int i = 0; i < plan->channel_count; i++) {
@@ -91,6 +107,9 @@ bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan)
     }
     for (int i = 0; i < plan->virtual_count; i++)
         if (!open_virtual(madeleine, plan, &plan->virtuals[i]))
+            return false;
+    for (int i = 0; i < plan->multiplexed_count; i++)
+        if (!open_multiplexed(madeleine, &plan->multiplexed[i]))
             return false;
     return true;
 }

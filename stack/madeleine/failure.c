@@ -114,6 +114,25 @@ void mad_connection_break(p_mad_connection_t connection, int code)
         mad_mux_broken(connection);
 }
 
+void mad_connection_leave(p_mad_connection_t in)
+{
+    mad_full(in)->left = true;
+    mad_connection_break(in, MAD_EPEER);
+}
+
+void mad_channel_reuse(p_mad_channel_t channel)
+{
+    int size = channel->adapter->driver->madeleine->configuration.size;
+
+    for (int rank = 0; rank < size && channel->input_connection != NULL; rank++) {
+        struct mad_connection_full *full = mad_full(channel->input_connection[rank]);
+
+        if (full->left)
+            __atomic_store_n(&full->error, MAD_OK, __ATOMIC_RELEASE);
+        full->left = false;
+    }
+}
+
 void mad_driver_note(p_mad_connection_t connection, const char *text, int driver_code)
 {
     mad_full(connection)->note = text;

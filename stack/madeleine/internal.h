@@ -85,6 +85,7 @@ struct mad_connection_full {
     p_mad_buffer_group_t free_groups;
     struct mad_slab *slabs;
     p_tbx_slist_t slices; /* optional ones of CHEAPER blocks of the open message */
+    bool left; /* incoming: the peer has closed the channel above, which ended the receiver here */
     bool direct; /* of a virtual channel: the open message goes through one network, unchanged */
 };
 
@@ -135,6 +136,10 @@ void mad_connection_fail(p_mad_connection_t connection, int code, const char *fi
 #define MAD_CONNECTION_FAIL(connection, code) \
     mad_connection_fail((connection), (code), __FILE_NAME__, __LINE__)
 const char *mad_error_text(int code);
+/* For a channel that carries another one: the peer has closed that, so nothing comes any more. */
+void mad_connection_leave(p_mad_connection_t in);
+/* When the channel above is closed: connections whose peers had left can be used again. */
+void mad_channel_reuse(p_mad_channel_t channel);
 
 /* ---- buffers (buffer.c) ---------------------------------------------------------------------- */
 

@@ -316,11 +316,13 @@ static void break_rank(struct mad_mux *own, int rank)
 {
     port_mutex_lock(&own->mutex);
     for (int i = 0; i < own->sub_count; i++) {
-        const struct mad_mux_peer *peer = own->subs[i].peers[rank];
+        struct mad_mux_peer *peer = own->subs[i].peers[rank];
 
         if (peer == NULL)
             continue; /* it is closed already */
-        mad_connection_break(peer->in, MAD_EPEER);
+        peer->lost = true;
+        if (peer->first == NULL)
+            mad_connection_break(peer->in, MAD_EPEER);
         mad_connection_break(peer->out, MAD_EPEER);
     }
     port_condition_broadcast(&own->changed);

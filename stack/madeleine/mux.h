@@ -56,6 +56,7 @@ struct mad_mux_peer {
     p_mad_connection_t in, out;
     /* receiving */
     struct mad_mux_frame *first, *last; /* frames that nobody has read */
+    bool lost; /* the rank has gone: `in` breaks when its frames have been read */
     size_t waiting, consumed; /* bytes in them; read ones that the sender does not know of */
     p_mad_buffer_t posted; /* the user's memory for a long group, or NULL */
     size_t expected, arrived;

@@ -36,6 +36,8 @@ static bool begins(struct mad_mux_sub *sub, int rank)
     if (!is_usable(sub, rank))
         return false;
     front = sub->peers[rank]->first;
+    if (front == NULL && sub->peers[rank]->lost)
+        mad_connection_break(sub->peers[rank]->in, MAD_EPEER);
     if (front == NULL)
         return false;
     if ((front->header.flags & MAD_MUX_NEW) == 0) {
@@ -193,8 +195,10 @@ static int take_frame(struct mad_mux_peer *peer, uint8_t kind, struct mad_mux_fr
     size_t consumed;
     int error = MAD_OK;
 
-    while (peer->first == NULL && (error = mad_connection_error(peer->in)) == MAD_OK)
+    while (peer->first == NULL && !peer->lost && (error = mad_connection_error(peer->in)) == MAD_OK)
         mad_mux_wait(own);
+    if (error == MAD_OK && peer->first == NULL)
+        error = MAD_EPEER;
     if (error != MAD_OK)
         return error;
     *frame = peer->first;
@@ -274,8 +278,11 @@ static int receive_posted(struct mad_mux_peer *peer, p_mad_buffer_t first, size_
     peer->expected = bytes;
     peer->arrived = 0;
     mad_mux_control(peer, MAD_MUX_RTR, 0);
-    while (peer->arrived < bytes && (error = mad_connection_error(peer->in)) == MAD_OK)
+    while (peer->arrived < bytes && !peer->lost &&
+           (error = mad_connection_error(peer->in)) == MAD_OK)
         mad_mux_wait(own);
+    if (error == MAD_OK && peer->arrived < bytes)
+        error = MAD_EPEER;
     peer->posted = NULL;
     while (peer->depositing != 0)
         mad_mux_wait(own);

@@ -212,8 +212,8 @@ static bool sort_frames(struct mad_mux *own, int from, const char *bytes, size_t
         if (header.source != (uint32_t)from || header.destination != (uint32_t)own->own ||
             header.sub >= own->sub_count || follows > length - HEADER)
             return false;
-        peer = own->subs[header.sub].peers[from];
-        if (peer == NULL ||
+        peer = own->subs[header.sub].peers[from]; /* NULL: closed here, when all had come to it */
+        if (peer != NULL &&
             !((header.flags & control) != 0 ? take_control(peer, &header)
                                             : take_data(peer, &header, bytes + HEADER)))
             return false;
@@ -291,7 +291,10 @@ static void receive_packets(void *argument)
             receive_data(rail, in, &packet);
         } else {
             mad_end_unpacking(in);
-            mad_connection_break(in, packet.kind == MAD_MUX_CLOSING ? MAD_EPEER : MAD_EWIRE);
+            if (packet.kind == MAD_MUX_CLOSING && mad_connection_error(in) == MAD_OK)
+                mad_connection_leave(in);
+            else
+                mad_connection_break(in, MAD_EWIRE);
         }
     }
 }
@@ -352,6 +355,11 @@ void mad_mux_stop(struct mad_mux *own)
     for (int i = 0; i < own->rail_count; i++)
         send_closing(own, own->rails[i].channel);
     for (int i = 0; i < own->rail_count; i++)
-        join(&own->rails[i].receiver);
+        if (own->rails[i].receiver != NULL)
+            join(&own->rails[i].receiver);
+        else /* it could not be started: the messages by which the others close are read here */
+            receive_packets(&own->rails[i]);
     own->running = false;
+    for (int i = 0; i < own->rail_count; i++)
+        mad_channel_reuse(own->rails[i].channel);
 }

@@ -219,7 +219,8 @@ static bool is_packet(const struct mad_virtual *own, const struct mad_packet_hea
 /* A member has closed the channel: when all have, or are gone, there is nothing to wait for. */
 static void closed(p_mad_connection_t in)
 {
-    mad_connection_break(in, MAD_EPEER);
+    if (mad_connection_error(in) == MAD_OK)
+        mad_connection_leave(in);
 }
 
 /* A message of the clone. */
@@ -284,7 +285,7 @@ static void hold_message(struct mad_virtual_part *part, p_mad_connection_t in)
     part->held = NULL;
     port_mutex_unlock(&own->mutex);
     if (!read) { /* and it will not be */
-        closed(in);
+        mad_connection_break(in, MAD_EPEER);
         mad_end_unpacking(in);
     }
 }
@@ -375,6 +376,15 @@ static void join(struct port_thread **thread)
     *thread = NULL;
 }
 
+/* The messages by which the others close are read also where the thread could not be started. */
+static void end_receiver(struct port_thread **thread, void (*receive)(void *), void *argument)
+{
+    if (*thread != NULL)
+        join(thread);
+    else
+        receive(argument);
+}
+
 void mad_virtual_stop(struct mad_virtual *own)
 {
     if (!own->running)
@@ -394,9 +404,13 @@ void mad_virtual_stop(struct mad_virtual *own)
             send_closing(own, own->parts[i].regular);
             send_closing(own, own->parts[i].clone);
         }
-    for (int i = 0; i < own->part_count; i++) {
-        join(&own->parts[i].regular_thread);
-        join(&own->parts[i].clone_thread);
-    }
+    for (int i = 0; i < own->part_count; i++)
+        if (own->parts[i].member) {
+            end_receiver(&own->parts[i].regular_thread, receive_messages, &own->parts[i]);
+            end_receiver(&own->parts[i].clone_thread, receive_packets, &own->parts[i]);
+        }
     own->running = false;
+    for (int i = 0; i < own->part_count; i++)
+        if (own->parts[i].member)
+            mad_channel_reuse(own->parts[i].regular);
 }

@@ -39,7 +39,8 @@ if(TARGET madeleine)
 endif()
 # Configurations: with fixed seeds for ctest, and for libFuzzer (./dev fuzz madeleine).
 if(TARGET madeleine)
-  set(mad_config ${CMAKE_SOURCE_DIR}/stack/madeleine/config.c ${CMAKE_SOURCE_DIR}/stack/madeleine/config_plan.c)
+  set(mad_config ${CMAKE_SOURCE_DIR}/stack/madeleine/config.c ${CMAKE_SOURCE_DIR}/stack/madeleine/config_plan.c
+      ${CMAKE_SOURCE_DIR}/stack/madeleine/config_above.c)
   set(mad_fuzz ${CMAKE_SOURCE_DIR}/tests/fuzz)
   jacquard_test(mad_config SOURCES ${mad_tests}/config_test.c ${mad_config}
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include)

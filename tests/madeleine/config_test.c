@@ -211,8 +211,18 @@ static void mad_85_contradictions_are_refused(void **state)
                    "channels : c; };",
                    "folder/main.cfg:2:61: there are two channels of this name: c");
     assert_no_plan("vchannels : { name : v; };", "folder/main.cfg:2:13: there is no: channels");
-    assert_no_plan("xchannels : { name : v; };",
-                   "folder/main.cfg:2:13: this library has no multiplexed channels");
+    assert_no_plan("xchannels : { name : v; };", "folder/main.cfg:2:13: there is no: channels");
+    assert_no_plan("xchannels : { name : v; channels : w; };",
+                   "folder/main.cfg:2:36: expected the name of a channel");
+    assert_no_plan("channels : { name : c; net : net; ranks : 0; }; xchannels : ({ name : x; "
+                   "channels : c; }, { name : y; channels : c; });",
+                   "folder/main.cfg:2:114: it is in a multiplexed channel: c");
+    assert_no_plan("channels : { name : c; net : net; ranks : 0; }; xchannels : { name : x; "
+                   "channels : c; sub_channels : (a, b, a); };",
+                   "folder/main.cfg:2:109: there are two channels of this name: a");
+    assert_no_plan("channels : { name : c; net : net; ranks : 0; }; xchannels : { name : x; "
+                   "channels : c; strategy : fast; };",
+                   "folder/main.cfg:2:98: the strategy is default or aggregate");
     assert_null(make("application : { networks : { include : none.cfg; }; };", networks));
     assert_string_equal(error, "folder/none.cfg: not there");
     assert_null(

@@ -123,6 +123,7 @@ static void connection_free(p_mad_connection_t connection)
     mad_pools_fini(connection);
     mad_gate_fini(&full->gate);
     free(full->areas);
+    mad_book_fini(connection);
     free(full);
 }
 

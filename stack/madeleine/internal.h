@@ -23,6 +23,7 @@ struct mad_process {
     struct mad_boot *pmi2; /* the connection to the process manager, or NULL */
     p_mad_madeleine_t session; /* what mad_get_madeleine returns */
     struct mad_plan *plan; /* of the session's configuration file, or NULL */
+    unsigned sessions; /* that have begun */
     char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */
 };
 struct mad_process *mad_process(void);
@@ -64,6 +65,16 @@ struct mad_area {
     size_t length;
 };
 
+/* A block of the open message, for a simulation's ledger. */
+struct mad_note {
+    const void *bytes;
+    size_t length;
+    uint64_t digest;
+    uint32_t number;
+    mad_send_mode_t send_mode;
+    mad_receive_mode_t receive_mode;
+};
+
 struct mad_connection_full {
     mad_connection_t object;
     int error; /* sticky: the connection is broken */
@@ -84,6 +95,9 @@ struct mad_connection_full {
     p_mad_buffer_pair_t free_pairs;
     p_mad_buffer_group_t free_groups;
     struct mad_slab *slabs;
+    struct mad_note *notes; /* NULL: none; outside of simulation always */
+    size_t note_count;
+    uint32_t booked; /* blocks of the open message */
     p_tbx_slist_t slices; /* optional ones of CHEAPER blocks of the open message */
     bool left; /* incoming: the peer has closed the channel above, which ended the receiver here */
     bool direct; /* of a virtual channel: the open message goes through one network, unchanged */
@@ -187,6 +201,29 @@ int mad_check_pack(p_mad_connection_t connection, const struct mad_block *block)
 int mad_check_end_packing(p_mad_connection_t connection);
 int mad_check_unpack(p_mad_connection_t connection, const struct mad_block *block);
 int mad_check_end_unpacking(p_mad_connection_t connection);
+/*
+ * The ledger of a simulation (book.c): a message begins; a block is packed, the end is called and
+ * has returned; a block is there, and the whole message. Static buffers: one leaves, or has come.
+ */
+#ifdef MAD_SIMULATED
+void mad_book_begin(p_mad_connection_t connection);
+void mad_book_pack(p_mad_connection_t connection, const struct mad_block *block);
+void mad_book_end_packing(p_mad_connection_t connection);
+void mad_book_packed(p_mad_connection_t connection);
+void mad_book_unpack(p_mad_connection_t connection, const struct mad_block *block);
+void mad_book_end_unpacking(p_mad_connection_t connection);
+void mad_book_buffer(p_mad_link_t link, const mad_buffer_t *buffer);
+void mad_book_fini(p_mad_connection_t connection);
+#else
+#define mad_book_begin(connection) ((void)(connection))
+#define mad_book_pack(connection, block) ((void)(connection), (void)(block))
+#define mad_book_end_packing(connection) ((void)(connection))
+#define mad_book_packed(connection) ((void)(connection))
+#define mad_book_unpack(connection, block) ((void)(connection), (void)(block))
+#define mad_book_end_unpacking(connection) ((void)(connection))
+#define mad_book_buffer(link, buffer) ((void)(link), (void)(buffer))
+#define mad_book_fini(connection) ((void)(connection))
+#endif
 /* The block has been given to its buffer management. */
 void mad_check_count(p_mad_connection_t connection, const struct mad_block *block);
 /* A CHEAPER block waits in this buffer; later: it is about to be sent. */

@@ -254,6 +254,7 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
             configuration.adapters = mad_adapter_set_parse(list, mad_drivers);
             options.adapters = configuration.adapters;
         }
+        process->sessions++;
         if (options.adapters != NULL || list == NULL)
             process->session = start_with(&line, &options, configuration.plan);
     }

@@ -84,14 +84,20 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
         return;
     if (block->length == 0 || mad_connection_error(connection) != MAD_OK)
         return;
-    if (outgoing)
+    if (outgoing) {
         mad_cost(connection->channel, PACK, 1);
+        mad_book_pack(connection, block);
+    }
     error = process_block(connection, block, outgoing);
     if (!outgoing)
         spend_unpack(connection, block);
-    if (error != MAD_OK)
+    if (error != MAD_OK) {
         MAD_CONNECTION_FAIL(connection, error);
-    else if (!mad_full(connection)->direct)
+        return;
+    }
+    if (!outgoing)
+        mad_book_unpack(connection, block);
+    if (!mad_full(connection)->direct)
         mad_check_count(connection, block);
 }
 
@@ -159,6 +165,7 @@ void mad_end_packing(p_mad_connection_t connection)
     }
     empty = mad_connection_error(connection) == MAD_OK && full->blocks == 0;
     mad_cost(connection->channel, END_PACKING, 1);
+    mad_book_end_packing(connection);
     if (mad_connection_error(connection) == MAD_OK && !empty)
         error = end_message(connection, true);
     else if (full->direct)
@@ -166,6 +173,7 @@ void mad_end_packing(p_mad_connection_t connection)
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_send_drop(connection);
+    mad_book_packed(connection);
     if (!empty)
         full->message++;
     mad_gate_leave(&full->gate, &connection->lock);
@@ -265,6 +273,8 @@ void mad_end_unpacking(p_mad_connection_t connection)
     if (error != MAD_OK)
         mad_connection_break(connection, error);
     mad_receive_drop(connection);
+    if (mad_connection_error(connection) == MAD_OK)
+        mad_book_end_unpacking(connection);
     if (full->slices != NULL) {
         mad_free_parameter_slist(full->slices);
         full->slices = NULL;

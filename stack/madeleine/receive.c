@@ -57,6 +57,7 @@ static int fill(p_mad_link_t link, p_mad_buffer_t user)
                 mad_driver_note(connection, "an empty buffer was received", 0);
                 return MAD_EWIRE;
             }
+            mad_book_buffer(link, buffer);
         }
         buffer = connection->static_buffer;
         mad_buffer_copy(buffer, user);

@@ -20,8 +20,11 @@ static int hand_over(p_mad_link_t link, mad_buffer_list_t *list)
     p_mad_buffer_t buffer;
     int error;
 
-    for (each = list->first; each != NULL; each = each->next)
+    for (each = list->first; each != NULL; each = each->next) {
         mad_check_unchanged(connection, each);
+        if (each->type == mad_static_buffer)
+            mad_book_buffer(link, each);
+    }
     *list = (mad_buffer_list_t){0};
     if (group.buffer_list.count == 1 && link->group_mode == mad_group_mode_split)
         error = interface->send_buffer(link, group.buffer_list.first);
@@ -53,8 +56,10 @@ static int hold_back(p_mad_connection_t connection, p_mad_link_t link)
 static int send_static(p_mad_connection_t connection, p_mad_link_t link)
 {
     p_mad_buffer_t buffer = mad_list_pop(&connection->buffer_list);
-    int error = mad_interface(connection)->send_buffer(link, buffer);
+    int error;
 
+    mad_book_buffer(link, buffer);
+    error = mad_interface(connection)->send_buffer(link, buffer);
     assert(connection->buffer_list.count == 0);
     mad_buffer_free(connection, buffer);
     return error;

@@ -69,4 +69,5 @@ void mad_connection_reset(p_mad_connection_t connection)
     full->bytes = 0;
     full->hash = UINT64_C(14695981039346656037);
     full->area_count = 0;
+    mad_book_begin(connection);
 }

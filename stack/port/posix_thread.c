@@ -333,3 +333,19 @@ void port_book_violation(enum port_book book, const char *text)
     (void)book;
     (void)text;
 }
+
+void port_piece_sent(const struct port_piece *piece, const void *bytes, size_t length)
+{
+    (void)piece, (void)bytes, (void)length;
+}
+
+void port_piece_received(const struct port_piece *piece, const void *bytes, size_t length)
+{
+    (void)piece, (void)bytes, (void)length;
+}
+
+uint64_t port_piece_digest(const void *bytes, size_t length)
+{
+    (void)bytes, (void)length;
+    return 0;
+}

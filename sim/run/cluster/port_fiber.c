@@ -427,9 +427,14 @@ _Static_assert((int)CLUSTER_BOOKS == (int)PORT_BOOKS, "a book for each");
 _Static_assert((int)CLUSTER_KERNEL_BOOKS == (int)PORT_BOOKS - (int)PORT_BOOK_KERNEL, "as many");
 
 static const char *const names[PORT_BOOKS] = {
-    [PORT_BOOK_M0_BUFFER] = "m0.buffer",   [PORT_BOOK_M0_MESSAGE] = "m0.message",
-    [PORT_BOOK_M0_DESCRIPTOR] = "m0.desc", [PORT_BOOK_M0_POOL] = "m0.pool",
-    [PORT_BOOK_M0_SLOT] = "m0.slot",       [PORT_BOOK_M0_PIN] = "m0.pin",
+    [PORT_BOOK_M0_BUFFER] = "m0.buffer",
+    [PORT_BOOK_M0_MESSAGE] = "m0.message",
+    [PORT_BOOK_M0_DESCRIPTOR] = "m0.desc",
+    [PORT_BOOK_M0_POOL] = "m0.pool",
+    [PORT_BOOK_M0_SLOT] = "m0.slot",
+    [PORT_BOOK_MAD_BLOCK] = "madeleine.block",
+    [PORT_BOOK_MAD_BUFFER] = "madeleine.buffer",
+    [PORT_BOOK_M0_PIN] = "m0.pin",
     [PORT_BOOK_M0_MACHINE] = "m0.machine",
 };
 
@@ -472,6 +477,11 @@ void port_book(enum port_book book, int64_t change)
     }
     if (left < 0)
         violate(self, book, "more have ended than have begun");
+}
+
+void port_book_count(enum port_book book, uint64_t opened, uint64_t delivered)
+{
+    sim_ledger_count(book_of(port_self()->rank->job->cluster, book), opened, delivered);
 }
 
 void port_book_close(enum port_book book)
@@ -525,6 +535,7 @@ void port_books_end(struct cluster *cluster)
     uint32_t i;
     size_t job;
 
+    port_pieces_end(cluster);
     for (job = 0; job < cluster->job_count; job++)
         for (i = 0; i < cluster->jobs[job].rank_count; i++)
             if (cluster->jobs[job].ranks[i].port != NULL)

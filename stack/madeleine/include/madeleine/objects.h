@@ -125,6 +125,7 @@ struct s_mad_link {
     mad_group_mode_t group_mode;
     mad_buffer_list_t buffer_list; /* link_group: buffers until the end of the message */
     mad_buffer_list_t user_buffer_list; /* the same of a static link that receives */
+    uint64_t passed; /* static buffers, for a simulation's ledger */
     p_mad_driver_specific_t specific;
 };
 

@@ -203,6 +203,8 @@ enum port_book {
     PORT_BOOK_M0_DESCRIPTOR, /* of passive buffers, as long as these are queued */
     PORT_BOOK_M0_POOL, /* buffers that are outside of their pools */
     PORT_BOOK_M0_SLOT, /* event slots that are reserved */
+    PORT_BOOK_MAD_BLOCK, /* of Madeleine's messages (port_piece_sent) */
+    PORT_BOOK_MAD_BUFFER, /* static buffers of its drivers (the same) */
     PORT_BOOK_KERNEL,
     PORT_BOOK_M0_PIN = PORT_BOOK_KERNEL, /* pages of processes that the driver pins */
     PORT_BOOK_M0_MACHINE, /* of processes in the driver, with their addresses and LNet's objects */
@@ -214,6 +216,22 @@ void port_book(enum port_book book, int64_t change);
 void port_book_close(enum port_book book);
 /* What should be so in the book and is not. The text is static. */
 void port_book_violation(enum port_book book, const char *text);
+
+/*
+ * A piece of data that one process hands to another. It must be at the receiver, in
+ * port_piece_received, what it was at the sender in port_piece_sent, which came before; else `rule`
+ * (static) is violated. What has not arrived at the end is counted as lost, and is no violation.
+ */
+struct port_piece {
+    enum port_book book;
+    uint64_t channel; /* these are the same at both ends */
+    uint32_t from, to, link, number;
+    uint64_t message;
+    const char *rule; /* of the sender */
+};
+void port_piece_sent(const struct port_piece *piece, const void *bytes, size_t length);
+void port_piece_received(const struct port_piece *piece, const void *bytes, size_t length);
+uint64_t port_piece_digest(const void *bytes, size_t length); /* 0 outside of a simulation */
 
 /* ---- API calls ---------------------------------------------------------------------------------
  */

@@ -196,7 +196,7 @@ struct cluster_device {
     uint32_t endpoint; /* of the network */
 };
 
-enum { CLUSTER_KERNEL_SLOTS = 1, CLUSTER_KERNEL_BOOKS = 2, CLUSTER_BOOKS = 7 };
+enum { CLUSTER_KERNEL_SLOTS = 1, CLUSTER_KERNEL_BOOKS = 2, CLUSTER_BOOKS = 9 };
 
 struct cluster_node {
     struct cluster_device *devices; /* in the order of their networks; at most one for each */
@@ -234,6 +234,7 @@ struct cluster {
     GPtrArray *memory; /* of rank_alloc */
     struct sim_ledger_book raw_book;
     struct sim_ledger_book books[CLUSTER_BOOKS]; /* port_book(); without a name: not used yet */
+    GHashTable *pieces; /* port_piece_sent(): those that have not arrived; NULL: none was sent */
     struct sim_fault_point oob_message_point, oob_server_point;
     struct cluster_lnet *lnet; /* NULL: no node has LNet */
     struct oob *oob; /* servers of PMI; NULL until a rank uses it */

@@ -71,6 +71,9 @@ void port_findings_register(void);
 /* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed.
  */
 void port_books_end(struct cluster *cluster);
+void port_pieces_end(struct cluster *cluster);
+/* Counts in a book without a look at what the calling process has open. */
+void port_book_count(enum port_book book, uint64_t opened, uint64_t delivered);
 /* Sets the CPU time of what stacks do (port_spend) from the scenario's parameters. */
 void port_costs_set(const struct aries_params *params);
 

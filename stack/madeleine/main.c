@@ -32,10 +32,10 @@ const struct mad_driver_entry mad_drivers[] = {
 static const struct {
     const char *name, *driver; /* NULL: of any session */
 } shared_parameters[] = {
-    {"MAD_TCP_EAGER", NULL},      {"MAD_GNI_SMSG_MAX", NULL},      {"MAD_GNI_BTE_MIN", NULL},
-    {"MAD_LNET_EAGER_MAX", NULL}, {"MAD_LNET_PORTAL", NULL},       {"MAD_FORWARD_MTU", NULL},
-    {"MAD_FORWARD_DEPTH", NULL},  {"MAD_SISCI_SEGMENTS", "sisci"}, {"MAD_SISCI_OPT_MAX", "sisci"},
-    {"MAD_VIA_FORCE", "via"},
+    {"MAD_TCP_EAGER", NULL},        {"MAD_GNI_SMSG_MAX", NULL},      {"MAD_GNI_BTE_MIN", NULL},
+    {"MAD_LNET_EAGER_MAX", NULL},   {"MAD_LNET_PORTAL", NULL},       {"MAD_FORWARD_MTU", NULL},
+    {"MAD_FORWARD_DEPTH", NULL},    {"MAD_SISCI_SEGMENTS", "sisci"}, {"MAD_SISCI_OPT_MAX", "sisci"},
+    {"MAD_SISCI_DMA_MIN", "sisci"}, {"MAD_VIA_FORCE", "via"},
 };
 
 /* Words that a parameter may have in place of a number: the methods of VIA, by link, from 1. */

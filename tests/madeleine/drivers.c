@@ -263,6 +263,7 @@ static void message_ready(p_mad_channel_t channel)
 static void half_unpacked(p_mad_channel_t one, p_mad_channel_t two)
 {
     static char large[34 * 1476]; /* whole frames of SBP, where the rest of a block stays behind */
+    static char second[sizeof(large)];
     p_mad_connection_t out, in;
     int number = 1, i;
 
@@ -273,8 +274,8 @@ static void half_unpacked(p_mad_channel_t one, p_mad_channel_t two)
         for (i = 0; i < 10; i++)
             send(two, 1, i);
         CHECK(receive(two, NULL) == 99);
-        memset(large, 1, sizeof(large));
-        mad_pack(out, large, sizeof(large), C, E);
+        memset(second, 1, sizeof(second));
+        mad_pack(out, second, sizeof(second), C, E);
         mad_end_packing(out);
         return;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The SISCI driver: adapters, links, messages and the table. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,9 @@ static int adapter_init(p_mad_adapter_t adapter)
     own->segments = (uint32_t)bounded(mad_parameter("MAD_SISCI_SEGMENTS", MSISCI_SEGMENTS_MAX), 1,
                                       MSISCI_SEGMENTS_MAX);
     own->opt_max = bounded(mad_parameter("MAD_SISCI_OPT_MAX", MSISCI_OPT_MAX), 0, MSISCI_OPT_LIMIT);
+    own->dma_min = bounded(mad_parameter("MAD_SISCI_DMA_MIN", 0), 0, LONG_MAX);
+    if (own->dma_min == 0)
+        own->dma_min = SIZE_MAX;
     own->probe_ns =
         bounded(mad_parameter("MAD_SISCI_PROBE_MS", PROBE_MS), 1, 1000000000) * UINT64_C(1000000);
     error = open_library(own);
@@ -117,8 +121,12 @@ static int link_init(p_mad_link_t link)
 static p_mad_link_t choice(p_mad_connection_t connection, size_t length, mad_send_mode_t send_mode,
                            mad_receive_mode_t receive_mode)
 {
+    const struct msisci_adapter *own = mad_sisci_adapter(connection->channel->adapter);
+
     (void)send_mode, (void)receive_mode;
-    return &connection->link[length > mad_sisci_adapter(connection->channel->adapter)->opt_max];
+    if (length <= own->opt_max)
+        return &connection->link[0];
+    return &connection->link[length < own->dma_min ? 1 : 2];
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -183,8 +191,9 @@ static p_mad_connection_t poll_message(p_mad_channel_t channel)
 static int send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
 {
     struct msisci_peer *peer = mad_sisci_peer(link->connection);
-    int error =
-        link->id == 0 ? mad_sisci_send_short(peer, buffer) : mad_sisci_send_stream(peer, buffer);
+    int error = link->id == 0   ? mad_sisci_send_short(peer, buffer)
+                : link->id == 1 ? mad_sisci_send_stream(peer, buffer)
+                                : mad_sisci_send_dma(peer, buffer);
 
     if (error == MAD_OK)
         buffer->bytes_read = buffer->bytes_written;
@@ -204,7 +213,8 @@ static int receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
 
 static int send_group(p_mad_link_t link, p_mad_buffer_group_t group)
 {
-    int error = mad_sisci_send_stream(mad_sisci_peer(link->connection), group->buffer_list.first);
+    int error = (link->id == 2 ? mad_sisci_send_dma : mad_sisci_send_stream)(
+        mad_sisci_peer(link->connection), group->buffer_list.first);
     p_mad_buffer_t buffer;
 
     for (buffer = group->buffer_list.first; error == MAD_OK && buffer != NULL;

@@ -27,9 +27,11 @@ enum {
     MSISCI_SEGMENT_BYTES = 65536,
     MSISCI_LINE = 64,
     MSISCI_SEGMENTS_MAX = 2,
+    MSISCI_STAGINGS = 2, /* one is filled while the other one is sent */
     MSISCI_OPT_MAX = 360, /* default: the longest block of link 0 */
     MSISCI_OPT_LIMIT = 864, /* with its descriptors it fits before `write` */
-    MSISCI_LINKS = 2
+    MSISCI_DMA_MIN = 192000, /* the shortest block of link 2, where it is used */
+    MSISCI_LINKS = 3
 };
 _Static_assert(MSISCI_DATA + MSISCI_DATA_BYTES == MSISCI_SEGMENT_BYTES,
                "the data ends the segment");
@@ -48,6 +50,7 @@ struct msisci_adapter {
     sci_desc_t desc;
     uint32_t segments; /* for each direction */
     size_t opt_max;
+    size_t dma_min; /* SIZE_MAX: blocks do not go by DMA */
     uint64_t probe_ns;
 };
 
@@ -69,6 +72,8 @@ struct msisci_peer {
     unsigned node;
     struct msisci_local local[MSISCI_SEGMENTS_MAX];
     struct msisci_remote remote[MSISCI_SEGMENTS_MAX];
+    struct msisci_local staging[MSISCI_STAGINGS]; /* what DMA reads; none without it */
+    sci_dma_queue_t queue;
     uint32_t sent, received; /* packets */
     bool gone; /* a callback said so */
     bool lost; /* the connections are broken */
@@ -130,5 +135,16 @@ int mad_sisci_receive_short(struct msisci_peer *peer, p_mad_buffer_t buffer);
 /* A list of buffers as one stream. */
 int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first);
 int mad_sisci_receive_stream(struct msisci_peer *peer, p_mad_buffer_t first);
+/* The same by DMA; the receiver sees no difference. */
+int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first);
+
+/* ---- DMA (sisci_dma.c) ---- */
+int mad_sisci_dma_init(struct msisci_peer *peer, unsigned id); /* no effect if it is not used */
+void mad_sisci_dma_fini(struct msisci_peer *peer);
+/* From a staging segment into the data area of the next packet: begins, and ends. */
+int mad_sisci_dma_post(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
+                       size_t bytes);
+int mad_sisci_dma_wait(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
+                       size_t bytes);
 
 #endif

@@ -192,6 +192,21 @@ static int store_chunk(struct msisci_remote *remote, struct cursor *cursor)
     return error;
 }
 
+/* The data area is full: the flag follows. */
+static int tell_chunk(struct msisci_peer *peer, struct msisci_remote *remote)
+{
+    bool retry;
+    int error;
+
+    do {
+        SCI_STORE32(remote->map, MSISCI_READ, MSISCI_CHUNK | number_of(peer->sent + 1));
+        error = mad_sisci_settle(peer, remote, &retry);
+    } while (retry);
+    if (error == MAD_OK)
+        peer->sent++;
+    return error;
+}
+
 static int send_chunk(struct msisci_peer *peer, struct cursor *cursor)
 {
     struct msisci_remote *remote = remote_of(peer);
@@ -209,13 +224,7 @@ static int send_chunk(struct msisci_peer *peer, struct cursor *cursor)
     } while (retry && error == MAD_OK);
     if (error != MAD_OK)
         return error;
-    do {
-        SCI_STORE32(remote->map, MSISCI_READ, MSISCI_CHUNK | number_of(peer->sent + 1));
-        error = mad_sisci_settle(peer, remote, &retry);
-    } while (retry);
-    if (error == MAD_OK)
-        peer->sent++;
-    return error;
+    return tell_chunk(peer, remote);
 }
 
 int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first)
@@ -225,6 +234,51 @@ int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first)
 
     while (cursor.buffer != NULL && error == MAD_OK)
         error = send_chunk(peer, &cursor);
+    return error;
+}
+
+/* What fits from the cursor on, into a staging segment. The result: bytes, whole lines. */
+static size_t stage_chunk(struct msisci_peer *peer, unsigned which, struct cursor *cursor)
+{
+    unsigned char *to = (unsigned char *)(uintptr_t)peer->staging[which].memory;
+    size_t used = 0, copied = 0;
+
+    while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES) {
+        const mad_buffer_t *buffer = cursor->buffer;
+        size_t all = buffer->bytes_written - buffer->bytes_read;
+        size_t bytes = piece(all - cursor->done, used);
+
+        memcpy(to + used, (const char *)buffer->buffer + buffer->bytes_read + cursor->done, bytes);
+        copied += bytes;
+        used += words_of(bytes);
+        advance(cursor, bytes, all);
+    }
+    mad_cost(peer->channel->object, COPY, copied);
+    return (used + MSISCI_LINE - 1) / MSISCI_LINE * MSISCI_LINE;
+}
+
+/* While a chunk moves, the next one is copied into the other staging segment. */
+int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first)
+{
+    struct cursor cursor = {first, 0};
+    size_t bytes = stage_chunk(peer, 0, &cursor), next;
+    int error = MAD_OK;
+
+    for (unsigned which = 0; bytes != 0 && error == MAD_OK; bytes = next, which = 1 - which) {
+        struct msisci_remote *remote = remote_of(peer);
+
+        next = 0;
+        error = mad_sisci_begin(peer);
+        if (error == MAD_OK)
+            error = mad_sisci_dma_post(peer, remote, which, bytes);
+        if (error != MAD_OK)
+            return error;
+        if (cursor.buffer != NULL)
+            next = stage_chunk(peer, 1 - which, &cursor);
+        error = mad_sisci_dma_wait(peer, remote, which, bytes);
+        if (error == MAD_OK)
+            error = tell_chunk(peer, remote);
+    }
     return error;
 }
 

@@ -218,7 +218,9 @@ static int connect_peer(struct msisci_channel *own, int rank)
     series = (unsigned)strtoul(text, NULL, 10);
     for (uint32_t i = 0; i < own->adapter->segments && error == MAD_OK; i++)
         error = remote_make(peer, rank, series, i);
-    return error;
+    return error == MAD_OK ? mad_sisci_dma_init(peer, segment_id(own, own->series, own->own, rank,
+                                                                 MSISCI_SEGMENTS_MAX))
+                           : error;
 }
 
 /* All processes have made their segments. */
@@ -254,6 +256,7 @@ int mad_sisci_drain(p_mad_channel_t channel)
 
     for (int rank = 0; rank < own->size; rank++)
         for (uint32_t i = 0; i < MSISCI_SEGMENTS_MAX && own->peers[rank] != NULL; i++) {
+            mad_sisci_dma_fini(own->peers[rank]);
             remote_free(&own->peers[rank]->remote[i]);
             own->peers[rank]->remote[i] = (struct msisci_remote){0};
         }
@@ -268,6 +271,7 @@ int mad_sisci_connection_exit(p_mad_connection_t in, p_mad_connection_t out)
     if (peer == NULL)
         return MAD_OK;
     for (uint32_t i = 0; i < MSISCI_SEGMENTS_MAX; i++) {
+        mad_sisci_dma_fini(peer);
         remote_free(&peer->remote[i]);
         local_free(peer, &peer->local[i]);
     }

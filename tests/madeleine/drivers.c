@@ -193,6 +193,7 @@ static void empty_message(p_mad_channel_t channel)
         CHECK(failures == 1);
     } else {
         CHECK(receive(channel, NULL) == 5);
+        CHECK(mad_message_ready(channel) == NULL); /* nothing of the empty one */
     }
     mad_set_failure_handler(NULL, NULL);
 }

@@ -48,7 +48,7 @@ def run(tmp_path):
 
 
 @BOTH
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, 3, pytest.param(8, marks=pytest.mark.full)])
 def test_mad_19_eight_blocks(run, name, size):
     lines = run(name, size, BIN / "mad_test").stdout.splitlines()
     good = [line for line in lines if re.match(r"(\d+) <- (\d+): 1 2 3 4 5 6, the sender is rank \2: good$", line)]
@@ -61,6 +61,68 @@ def test_mad_10_mad_11_mad_13_mad_14_modes(run, name):
         done = run(name, 2, BIN / "mad_ping", "-nb_tests", 1, "-nb_echantillons", 2, "-control_receive_on", f"-send_{send}", "-receive_express",
                    "-min_size", 1, "-max_size", 200000, "-step", 66666, MAD_CHECK="2" if send == "later" else "0")
         assert re.findall(r"^ *(\d+) \d+\.\d{3}$", done.stderr, re.MULTILINE) == ["1", "66667", "133333", "199999"]
+
+
+CASES = {"figure_1": 2, "modes": 2, "thrice": 2, "empty": 2, "ready": 2, "half": 2, "several": 6, "senders": 8, "order": 2}
+
+
+def run_case(run, tmp_path, name, case):
+    """A case of drivers.c: every rank must find that it is good."""
+    program = tmp_path / "drivers"
+    command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / "drivers.c", "-o", program, f"-L{LIB}", "-lmadeleine",
+             f"-Wl,-rpath,{LIB}"])
+    assert run(name, CASES[case], program, case).stdout.splitlines() == [case] * CASES[case]
+
+
+# One launcher by default. With Open MPI the same driver runs over another library.
+NAMES = pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.skipif(not has(name), reason="there is no MPI driver for it"),
+                                                                   *([] if name == "pmrun-mpich" else [pytest.mark.full])])
+                                         for name in ("pmrun-mpich", "openmpi")])
+
+
+@NAMES
+def test_mad_1_figure_1(run, tmp_path, name):
+    run_case(run, tmp_path, name, "figure_1")
+
+
+@NAMES
+def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run, tmp_path, name):
+    run_case(run, tmp_path, name, "modes")
+
+
+@NAMES
+def test_mad_15_one_variable_three_times(run, tmp_path, name):
+    run_case(run, tmp_path, name, "thrice")
+
+
+@NAMES
+def test_mad_20_an_empty_message(run, tmp_path, name):
+    run_case(run, tmp_path, name, "empty")
+
+
+@NAMES
+def test_mad_21_message_ready(run, tmp_path, name):
+    run_case(run, tmp_path, name, "ready")
+
+
+@NAMES
+def test_mad_33_a_message_half_unpacked(run, tmp_path, name):
+    run_case(run, tmp_path, name, "half")
+
+
+@NAMES
+def test_mad_9_mad_32_seven_senders(run, tmp_path, name):
+    run_case(run, tmp_path, name, "senders")
+
+
+@NAMES
+def test_mad_36_one_incoming_and_several_outgoing(run, tmp_path, name):
+    run_case(run, tmp_path, name, "several")
+
+
+@NAMES
+def test_mad_31_messages_in_order(run, tmp_path, name):
+    run_case(run, tmp_path, name, "order")
 
 
 @BOTH

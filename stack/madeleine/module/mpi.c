@@ -28,6 +28,7 @@ struct mpi_channel {
 
 /* Of one direction: room for the description of a group. */
 struct mpi_connection {
+    bool armed; /* a message has begun, and nothing of it was sent */
     MPI_Aint *places;
     int *lengths;
     int room;
@@ -232,9 +233,22 @@ static int receive_bytes(p_mad_connection_t in, void *bytes, int count, MPI_Data
 
 static int new_message(p_mad_connection_t out)
 {
-    const struct mpi_channel *own = out->channel->specific;
+    struct mpi_connection *own = out->specific;
 
-    return send_bytes(out, &own->own, 1, MPI_INT, SERVICE);
+    own->armed = true;
+    return MAD_OK;
+}
+
+/* Before the first data of a message: one without data does not exist for the receiver. */
+static int announce(p_mad_connection_t out)
+{
+    const struct mpi_channel *channel = out->channel->specific;
+    struct mpi_connection *own = out->specific;
+
+    if (!own->armed)
+        return MAD_OK;
+    own->armed = false;
+    return send_bytes(out, &channel->own, 1, MPI_INT, SERVICE);
 }
 
 /* Senders are served in turn, so each one is asked for. */
@@ -283,7 +297,7 @@ static p_mad_connection_t receive_message(p_mad_channel_t channel)
 
 static int send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
 {
-    int error = MAD_OK;
+    int error = announce(link->connection);
 
     while (buffer->bytes_read < buffer->bytes_written && error == MAD_OK) {
         size_t length = buffer->bytes_written - buffer->bytes_read;
@@ -384,7 +398,9 @@ static int send_buffer_group(p_mad_link_t link, p_mad_buffer_group_t group)
 
     if (error != MAD_OK)
         return error;
-    error = send_bytes(link->connection, MPI_BOTTOM, 1, type, TRANSFER);
+    error = announce(link->connection);
+    if (error == MAD_OK)
+        error = send_bytes(link->connection, MPI_BOTTOM, 1, type, TRANSFER);
     MPI_Type_free(&type);
     return error;
 }

@@ -75,6 +75,13 @@ static void spend_unpack(p_mad_connection_t connection, const struct mad_block *
         mad_full(connection)->unpacked++;
 }
 
+/* The connection is broken on this side: the peer must not wait for it. */
+static void give_up(p_mad_connection_t in)
+{
+    if (mad_interface(in)->give_up != NULL)
+        mad_interface(in)->give_up(in);
+}
+
 /* Of an open message, in either direction. */
 static void add_block(p_mad_connection_t connection, struct mad_block *block, bool outgoing)
 {
@@ -92,6 +99,8 @@ static void add_block(p_mad_connection_t connection, struct mad_block *block, bo
     if (!outgoing)
         spend_unpack(connection, block);
     if (error != MAD_OK) {
+        if (!outgoing)
+            give_up(connection);
         MAD_CONNECTION_FAIL(connection, error);
         return;
     }
@@ -270,8 +279,10 @@ void mad_end_unpacking(p_mad_connection_t connection)
     mad_cost(channel, UNPACK, full->unpacked);
     mad_cost(channel, END_UNPACKING, 1);
     full->unpacked = 0;
-    if (error != MAD_OK)
+    if (error != MAD_OK) {
+        give_up(connection);
         mad_connection_break(connection, error);
+    }
     mad_receive_drop(connection);
     if (mad_connection_error(connection) == MAD_OK)
         mad_book_end_unpacking(connection);

@@ -311,6 +311,19 @@ static int receive_list(p_mad_link_t link, p_mad_buffer_t first)
     return error;
 }
 
+/* A check level found it: the sender may wait for an answer to its RTS. */
+static void give_up(p_mad_connection_t in)
+{
+    struct mad_mux_peer *peer = in->specific;
+    struct mad_mux *own = peer->sub->owner;
+
+    if (mad_connection_error(in) != MAD_OK)
+        return; /* it knows, or has gone */
+    port_mutex_lock(&own->mutex);
+    refuse(peer);
+    port_mutex_unlock(&own->mutex);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static int link_init(p_mad_link_t link)
@@ -354,6 +367,7 @@ const mad_driver_interface_t mad_mux_interface = {
     .receive_sub_buffer_group = mad_entry_receive_group,
     .finalize_message = finalize_message,
     .get_sub_channel = get_sub_channel,
+    .give_up = give_up,
     .send_static = send_static,
     .receive_static = receive_static,
     .send_list = send_list,

@@ -510,6 +510,30 @@ static void threads(p_mad_channel_t channel)
         pthread_join(thread[i], NULL);
 }
 
+/* A check level finds that the receiver's blocks are others: the sender of a long one learns it. */
+static void violation(p_mad_channel_t channel)
+{
+    static char large[100000];
+    p_mad_connection_t connection;
+    int number = 1;
+
+    mad_set_failure_handler(on_failure, NULL);
+    if (rank == 0) {
+        connection = mad_begin_packing(channel, 1);
+        mad_pack(connection, &number, sizeof(number), S, E);
+        mad_pack(connection, large, sizeof(large), C, E);
+        mad_end_packing(connection);
+        CHECK(failures == 1 && (last_code == MAD_EPEER || last_code == MAD_ESYMM));
+    } else {
+        connection = mad_begin_unpacking(channel);
+        mad_unpack(connection, large, sizeof(number) / 2, S, E);
+        CHECK(failures == 1 && last_code == MAD_ESYMM);
+        mad_end_unpacking(connection);
+        CHECK(failures == 1);
+    }
+    mad_set_failure_handler(NULL, NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(p_mad_channel_t channel);
@@ -532,6 +556,7 @@ static const struct {
     {"deserted", deserted},
     {"threads", threads},
     {"deadlock", deadlock},
+    {"violation", violation},
 };
 
 int main(int argc, char **argv)

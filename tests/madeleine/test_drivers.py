@@ -79,15 +79,16 @@ def program_of(compiled):
 @pytest.fixture
 def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
-    def run(network, case, size=2, adapters=None, **more):
+    def run(network, case, size=2, adapters=None, check=0, **more):
         if network in SIMULATED:
             if network == "lnet_simulated":
                 more = lnet_on(size) | more
-            variables = {"MAD_ADAPTERS": adapters or SIMULATED[network]}
+            variables = {"MAD_ADAPTERS": adapters or SIMULATED[network], **({"MAD_CHECK": str(check)} if check else {})}
             result, lines = simulate(program_of(compiled), case, size=size, variables=variables, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
         else:
-            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network)
+            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network,
+                                      MAD_CHECK=str(check))
         assert [line for line in lines if line == case] == [case] * size
         return lines
 
@@ -309,6 +310,12 @@ def test_no_fabric():
     """Without credentials there is no adapter of GNI, and the list of default adapters leaves it out."""
     done = launcher.run("-n", 2, BIN / "mad_test", env=launcher.environment(MAD_ADAPTERS="gni"))
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
+
+
+@pytest.mark.parametrize("network", ["gni", "lnet", "simulated", "lnet_simulated"])
+def test_mad_25_a_violation_ends_the_senders_wait(run_case, network):
+    """The receiver finds another block than its own before a long one comes, and the sender of that does not hang."""
+    run_case(network, "violation", check=2)
 
 
 def test_a_deadlock_is_named(compiled, tmp_path):

@@ -208,6 +208,7 @@ void mad_gni_register(p_mad_driver_t driver)
         .before_open_channel = mad_gni_publish,
         .after_open_channel = mad_gni_connect,
         .quiesce = mad_gni_quiesce,
+        .give_up = mad_gni_give_up,
         .before_close_channel = mad_gni_drain,
         .choice = choice,
         .get_static_buffer = mad_gni_get_static,

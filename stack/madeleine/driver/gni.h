@@ -74,6 +74,7 @@ struct mgni_peer {
     p_mad_connection_t in, out;
     gni_ep_handle_t ep; /* NULL: not connected, or the own rank */
     bool lost;
+    bool gave_up; /* the peer knows that this process receives nothing more from it */
     uint64_t block; /* address of the peer's mailboxes, and */
     gni_mem_handle_t handle;
     struct mgni_put probe;
@@ -219,5 +220,6 @@ int mad_gni_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer);
 /* From `first` on, as the list goes. */
 int mad_gni_put(p_mad_link_t link, p_mad_buffer_t first);
 int mad_gni_accept(p_mad_link_t link, p_mad_buffer_t first);
+void mad_gni_give_up(p_mad_connection_t in);
 
 #endif

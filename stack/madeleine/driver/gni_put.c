@@ -388,3 +388,16 @@ int mad_gni_accept(p_mad_link_t link, p_mad_buffer_t first)
     port_mutex_unlock(&adapter->mutex);
     return error;
 }
+
+/* A sender that waits for room for a long block, now or later, gets none. */
+void mad_gni_give_up(p_mad_connection_t in)
+{
+    struct mgni_peer *peer = mad_gni_peer(in);
+    struct mgni_adapter *adapter = peer->channel->adapter;
+
+    port_mutex_lock(&adapter->mutex);
+    if (!peer->lost && !peer->gave_up)
+        send_control(peer, MGNI_CTS, NULL, 0);
+    peer->gave_up = true;
+    port_mutex_unlock(&adapter->mutex);
+}

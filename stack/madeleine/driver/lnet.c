@@ -149,6 +149,16 @@ static int connection_init(p_mad_connection_t in, p_mad_connection_t out)
     return mad_lnet_connection_init(in, out);
 }
 
+/* Its probes tell the sender. */
+static void give_up(p_mad_connection_t in)
+{
+    struct mlnet_adapter *adapter = mad_lnet_adapter(in->channel->adapter);
+
+    port_mutex_lock(&adapter->mutex);
+    mad_lnet_give_up(mad_lnet_peer(in));
+    port_mutex_unlock(&adapter->mutex);
+}
+
 const mad_driver_interface_t *mad_lnet_module_interface(void)
 {
     static const mad_driver_interface_t table = {
@@ -163,6 +173,7 @@ const mad_driver_interface_t *mad_lnet_module_interface(void)
         .before_open_channel = mad_lnet_prepare,
         .after_open_channel = mad_lnet_connect,
         .quiesce = mad_lnet_quiesce,
+        .give_up = give_up,
         .choice = choice,
         .get_static_buffer = mad_lnet_get_static,
         .return_static_buffer = mad_lnet_return_static,

@@ -80,6 +80,8 @@ struct s_mad_driver_interface {
     int (*wait_event)(p_mad_adapter_t adapter, int64_t timeout_ns);
     /* Returns when nothing that was sent on the channel needs the help of this process any more. */
     int (*quiesce)(p_mad_channel_t channel);
+    /* The receiver's blocks are not the sender's: a sender that waits for it has to learn it. */
+    void (*give_up)(p_mad_connection_t in);
     /*
      * Of drivers that use mad_entry_…: link 0 has static buffers, which send_static takes over, and
      * the other links send lists of the user's blocks.

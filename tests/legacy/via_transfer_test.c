@@ -341,6 +341,63 @@ static void mad_68_rdma_without_permission(void **state)
                      VIP_STATUS_DONE | VIP_STATUS_OP_RDMA_WRITE | VIP_STATUS_RDMA_PROT_ERROR);
 }
 
+/* The first write loses a frame: nothing of it is written, and the NIC of the target says so. */
+static void aborted_sender(struct process *self)
+{
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    vi = vi_of_level(self);
+    process_connect(self, vi, 1, 9);
+    memset(self->arena + DATA, 0x5A, 3000);
+    sim_sleep_until(10 * SIM_MS);
+    sender_status = process_send(self, vi, rdma_at(self, 3000));
+    sim_sleep_until(30 * SIM_MS);
+    CHECK(process_send(self, vi, rdma_at(self, 100)) ==
+          (VIP_STATUS_DONE | VIP_STATUS_OP_RDMA_WRITE));
+    sim_sleep_until(50 * SIM_MS);
+}
+
+static void aborted_target(struct process *self)
+{
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    target.address = self->arena + DATA;
+    target.handle = self->memory;
+    vi = vi_of_level(self);
+    process_accept(self, vi, 9);
+    sim_sleep_until(20 * SIM_MS);
+    CHECK(world_devices()->errors[VIP_ERROR_RDMAW_ABORT] == 1);
+    CHECK(self->arena[DATA] == 0 && self->arena[DATA + 2999] == 0);
+    sim_sleep_until(50 * SIM_MS); /* the next one arrives */
+    CHECK(self->arena[DATA] == 0x5A && self->arena[DATA + 99] == 0x5A);
+    CHECK(self->arena[DATA + 100] == 0);
+    CHECK(world_devices()->errors[VIP_ERROR_RDMAW_ABORT] == 1);
+}
+
+static void mad_68_rdma_that_is_not_complete(void **state)
+{
+    const struct sim_fault_rule rule = {.action = SIM_FAULT_DROP,
+                                        .from = 9 * SIM_MS,
+                                        .until = 19 * SIM_MS,
+                                        .skip = 1, /* the second of three frames */
+                                        .count_max = 1,
+                                        .probability = 1,
+                                        .source = 0,
+                                        .target = 1,
+                                        .between = {SIM_FAULT_ANY, SIM_FAULT_ANY},
+                                        .kind = SIM_FAULT_ANY};
+
+    level = VIP_SERVICE_UNRELIABLE;
+    world_pair(aborted_sender, aborted_target);
+    sim_fault_rule_add(&world_packets, &rule);
+    assert_int_equal(world_run(), SIM_DONE);
+    assert_int_equal(sender_status, VIP_STATUS_DONE | VIP_STATUS_OP_RDMA_WRITE);
+    assert_int_equal(world_network->counters.lost, 1);
+    world_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +407,7 @@ int main(void)
         cmocka_unit_test(mad_68_a_message_that_is_too_long),
         cmocka_unit_test(mad_68_rdma_writes_what_is_allowed),
         cmocka_unit_test(mad_68_rdma_without_permission),
+        cmocka_unit_test(mad_68_rdma_that_is_not_complete),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,12 +18,17 @@ static const char *const rules[] = {
     [mad_send_CHEAPER] = "a CHEAPER block is not what it was at mad_pack",
 };
 
+static bool is_outgoing(p_mad_connection_t connection)
+{
+    return connection->channel->output_connection[connection->remote_host_id] == connection;
+}
+
 static struct port_piece piece_of(p_mad_connection_t connection, enum port_book book)
 {
     const mad_madeleine_t *madeleine = connection->channel->adapter->driver->madeleine;
     uint32_t own = (uint32_t)madeleine->configuration.local_host_id;
     uint32_t peer = (uint32_t)connection->remote_host_id;
-    bool outgoing = connection->way == mad_outgoing_connection;
+    bool outgoing = is_outgoing(connection);
     uint64_t job = ((const struct mad_session *)madeleine)->job_hash;
 
     return (struct port_piece){
@@ -166,8 +171,8 @@ void mad_book_buffer(p_mad_link_t link, const mad_buffer_t *buffer)
 {
     struct port_piece piece = buffer_piece(link);
 
-    (link->connection->way == mad_outgoing_connection ? port_piece_sent : port_piece_received)(
-        &piece, buffer->buffer, buffer->bytes_written);
+    (is_outgoing(link->connection) ? port_piece_sent : port_piece_received)(&piece, buffer->buffer,
+                                                                            buffer->bytes_written);
 }
 
 void mad_book_fini(p_mad_connection_t connection)

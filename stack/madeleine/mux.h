@@ -64,7 +64,7 @@ struct mad_mux_peer {
     /* sending */
     size_t credit; /* bytes */
     bool armed; /* a message has begun, and nothing of it was sent */
-    bool granted; /* the receiver has memory for the long group */
+    bool answered; /* the receiver has memory for the long group */
 };
 
 struct mad_mux_sub {

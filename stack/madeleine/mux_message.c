@@ -256,10 +256,11 @@ static int send_list(p_mad_link_t link, p_mad_buffer_t first)
 
     port_mutex_lock(&own->mutex);
     error = mad_mux_append(peer, MAD_MUX_RTS, &bytes, sizeof(bytes));
-    while (error == MAD_OK && !peer->granted && (error = mad_connection_error(peer->out)) == MAD_OK)
+    while (error == MAD_OK && !peer->answered &&
+           (error = mad_connection_error(peer->out)) == MAD_OK)
         mad_mux_wait(own);
     if (error == MAD_OK) {
-        peer->granted = false;
+        peer->answered = false;
         error = mad_mux_send_long(peer, first, bytes);
     }
     port_mutex_unlock(&own->mutex);

@@ -166,7 +166,7 @@ static bool take_control(struct mad_mux_peer *peer, const struct mad_mux_header 
             return false;
         peer->credit += header->length;
     } else if ((header->flags & MAD_MUX_RTR) != 0) {
-        peer->granted = true;
+        peer->answered = true;
     } else {
         mad_connection_break(peer->out, MAD_ESYMM);
     }

@@ -133,7 +133,7 @@ static void mad_13_a_program_changes_a_cheaper_block(void **state)
                  "mad_end_packing returned");
 }
 
-static void mad_49_a_static_buffer_changes_on_its_way(void **state)
+static void mad_49_a_static_buffer_changes_in_flight(void **state)
 {
     assert_found(NONE, mad_send_CHEAPER, 100, NULL);
     assert_found(IN_A_BUFFER, mad_send_CHEAPER, 100,
@@ -146,7 +146,7 @@ int main(void)
         cmocka_unit_test(mad_10_a_safer_block_is_not_copied),
         cmocka_unit_test(mad_11_a_later_block_is_read_too_late),
         cmocka_unit_test(mad_13_a_program_changes_a_cheaper_block),
-        cmocka_unit_test(mad_49_a_static_buffer_changes_on_its_way),
+        cmocka_unit_test(mad_49_a_static_buffer_changes_in_flight),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void run(const struct link_kind *kinds, int links, int check)
 
 static void mad_22_mad_43_mad_49_random_messages(void **state)
 {
-    for (long seeds = test_full(1, 100); seeds > 0; seeds--) {
+    for (long seeds = test_full(1, 1000); seeds > 0; seeds--) {
         for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
             run(sets[i].kinds, sets[i].links, 0);
         run(via, 3, 0);

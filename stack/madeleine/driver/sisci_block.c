@@ -193,7 +193,7 @@ static int store_chunk(struct msisci_remote *remote, struct cursor *cursor)
 }
 
 /* The data area is full: the flag follows. */
-static int tell_chunk(struct msisci_peer *peer, struct msisci_remote *remote)
+static int publish_chunk(struct msisci_peer *peer, struct msisci_remote *remote)
 {
     bool retry;
     int error;
@@ -224,7 +224,7 @@ static int send_chunk(struct msisci_peer *peer, struct cursor *cursor)
     } while (retry && error == MAD_OK);
     if (error != MAD_OK)
         return error;
-    return tell_chunk(peer, remote);
+    return publish_chunk(peer, remote);
 }
 
 int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first)
@@ -277,7 +277,7 @@ int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first)
             next = stage_chunk(peer, 1 - which, &cursor);
         error = mad_sisci_dma_wait(peer, remote, which, bytes);
         if (error == MAD_OK)
-            error = tell_chunk(peer, remote);
+            error = publish_chunk(peer, remote);
     }
     return error;
 }

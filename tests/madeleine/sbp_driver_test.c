@@ -40,6 +40,17 @@ int __wrap_returnfullbuffer(unsigned long key, unsigned long frame)
 }
 #pragma GCC visibility pop
 
+static bool forged; /* the frames that arrive are the test's, which the ledger does not know */
+
+void __real_port_piece_received(const struct port_piece *piece, const void *bytes, size_t length);
+void __wrap_port_piece_received(const struct port_piece *piece, const void *bytes, size_t length);
+
+void __wrap_port_piece_received(const struct port_piece *piece, const void *bytes, size_t length)
+{
+    if (!forged)
+        __real_port_piece_received(piece, bytes, length);
+}
+
 static int last_code;
 
 static void note_failure(const mad_failure_t *failure, void *arg)
@@ -54,6 +65,7 @@ static void run(program_main *main)
 
     record_count = 0;
     last_code = MAD_OK;
+    forged = false;
     assert_int_equal(programs_run(SCENARIO, mains), EXIT_HOLDS);
 }
 
@@ -164,6 +176,7 @@ static int early_main(struct rank *rank)
         failures += SAYS(rank, adapter->unknown != NULL);
     }
     two = mad_open_channel(session, 0);
+    forged = true;
     if (rank_id(rank) == 1)
         failures += receive_block(rank, two, 9, 100);
     mad_exit(session);

@@ -160,7 +160,7 @@ static void play(struct mux *mux, bool leads, uint64_t rounds)
 
 static bool open_all(struct mux *mux, uint32_t rails, const char *strategy)
 {
-    p_mad_channel_t parts[RAILS_MAX];
+    p_mad_channel_t parts[RAILS_MAX] = {NULL};
     char names[SUBS_MAX][16];
     const char *list[SUBS_MAX];
     int kind = strcmp(strategy, "aggregate") == 0 ? mad_strategy_aggregate : mad_strategy_default;

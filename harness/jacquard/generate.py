@@ -134,7 +134,7 @@ def jobs(draw, name, fabric):
     aries = fabric["topology"] == "dragonfly"
     # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. For LNet's clients see lnet_jobs.
     # Others are written for the machine of their scenario, or need an even number of ranks.
-    special = ("pmi_names", "pmi_spawn", "mad_forward", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
+    special = ("pmi_names", "pmi_spawn", "mad_forward", "mad_mux", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern", "put_get_random", "put_get_streams")
     elsewhere = (*LNET_CLIENTS, *SMALL_NETWORKS, *(() if aries else ("mad_",)))
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
                                      and one["name"] not in special and not one["name"].startswith(elsewhere)

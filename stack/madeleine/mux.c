@@ -129,7 +129,9 @@ static bool subs_init(struct mad_mux *own, int count)
                                  .interface = &mad_mux_interface,
                                  .connection_type = mad_bidirectional_connection};
     own->subs = calloc((size_t)count, sizeof(*own->subs));
-    for (; own->sub_count < count && own->subs != NULL; own->sub_count++) {
+    if (own->subs == NULL)
+        return false;
+    for (; own->sub_count < count; own->sub_count++) {
         struct mad_mux_sub *sub = &own->subs[own->sub_count];
 
         sub->owner = own;
@@ -146,7 +148,7 @@ static bool subs_init(struct mad_mux *own, int count)
     for (int i = 0; i < own->sub_count; i++)
         if ((own->subs[i].adapter.place = place_of(own)) == NULL)
             return false;
-    return own->subs != NULL;
+    return true;
 }
 
 /* NULL: no memory. */

@@ -302,8 +302,8 @@ static int run_campaign(const struct command *command, const struct scenario *sc
         return run_refuse(
             g_strdup("--trace: not with many runs; allowed: --out, which keeps a trace of each"));
     if (command->report != NULL)
-        return bad_input(g_strdup("--report: not with many runs; allowed: one combination of the "
-                                  "sweep, by --set"));
+        return run_refuse(g_strdup("--report: not with many runs; allowed: one combination of the "
+                                   "sweep, by --set"));
     if (campaign_size(&campaign) > CAMPAIGN_RUNS_MAX)
         return run_refuse(g_strdup_printf(
             "--seeds: too many runs together with the sweep; allowed: %u", CAMPAIGN_RUNS_MAX));

@@ -574,6 +574,14 @@ void sim_notify(struct sim_fiber *fiber)
         wake(fiber);
 }
 
+void sim_written(struct sim_fiber *fiber)
+{
+    if (fiber->polls.queues_only > 0)
+        sim_notify(fiber);
+    else
+        sim_wake(fiber);
+}
+
 sim_time_t sim_clock_read(void)
 {
     sim_idle_break();

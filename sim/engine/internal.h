@@ -24,6 +24,7 @@ struct poll_history {
     uint8_t learned_next;
     uint16_t held; /* sim_hold: it must not be parked */
     uint16_t locks; /* that the fiber has */
+    uint16_t queues_only; /* sim_queues_only_begin: it reads no memory between its polls */
     bool idle; /* the last poll repeated the cycle, and there was no break since */
     uint32_t alone; /* polls since another fiber of the group acted */
     uint32_t unheld; /* polls since time passed while the fiber had a lock, or was held */

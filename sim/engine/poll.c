@@ -14,7 +14,8 @@
  * Parking is safe when every queue of the cycle was polled since the last sim_notify (`quiet` >=
  * L): all are empty then, and whatever fills one wakes the fiber. Between two polls the program may
  * read other state, such as memory that the NIC writes. The code that changes such state calls
- * sim_wake, after which the fiber is not parked for the length of the longest cycle.
+ * sim_wake, after which the fiber is not parked for the length of the longest cycle. Memory that
+ * changes (sim_written) does not matter to a fiber that says that it reads none.
  *
  * The fiber wakes at W, inside or after some poll of its cycle, in which it would have been. So its
  * clock is set to the start of the last repetition, and the polls that would have been over by W
@@ -75,6 +76,20 @@ void sim_release(void)
 {
     if (sim_core.fiber != NULL)
         sim_core.fiber->polls.held--;
+}
+
+void sim_queues_only_begin(void)
+{
+    if (sim_core.fiber != NULL)
+        sim_core.fiber->polls.queues_only++;
+}
+
+void sim_queues_only_end(void)
+{
+    if (sim_core.fiber != NULL) {
+        assert(sim_core.fiber->polls.queues_only > 0);
+        sim_core.fiber->polls.queues_only--;
+    }
 }
 
 void sim_lock_begin(void)

@@ -245,6 +245,52 @@ static void memory_changes_at_the_end_of_a_poll(void **state)
     }
 }
 
+/* ---- memory that is written while nobody reads it -------------------------------------------- */
+
+#define WRITES 100
+
+static uint32_t writes;
+
+static void write_memory(struct sim_event *event)
+{
+    sim_written(poller);
+    if (++writes < WRITES)
+        sim_event_schedule(event, sim_now() + 5050);
+    else
+        fill_queue(event);
+}
+
+static void poll_only_queues(void *arg)
+{
+    sim_queues_only_begin();
+    poll_until_full(arg);
+    sim_queues_only_end();
+}
+
+static int polls_while_written(void (*main)(void *arg), bool no_parking)
+{
+    const struct sim_options options = {.seed = 1, .no_parking = no_parking};
+    struct sim_event write = {write_memory};
+
+    full = false;
+    polls_made = 0;
+    writes = 0;
+    sim_init(&options);
+    poller = sim_fiber_start(main, NULL, "poller", 0);
+    sim_event_schedule(&write, 50000);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_int_equal(polled_until[0], 50000 + (WRITES - 1) * 5050);
+    sim_fini();
+    return polls_made;
+}
+
+static void only_a_reader_of_memory_is_woken_by_writes(void **state)
+{
+    assert_in_range(polls_while_written(poll_only_queues, false), 1, 40);
+    assert_in_range(polls_while_written(poll_until_full, false), WRITES * 16, WRITES * 20);
+    assert_in_range(polls_while_written(poll_only_queues, true), WRITES * 50, WRITES * 64);
+}
+
 /* ---- random programs ------------------------------------------------------------------------- */
 
 #define FIBERS 4
@@ -420,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_holder_is_parked_elsewhere),
         cmocka_unit_test(a_parked_fiber_is_a_deadlock_when_nobody_wakes_it),
         cmocka_unit_test(memory_changes_at_the_end_of_a_poll),
+        cmocka_unit_test(only_a_reader_of_memory_is_woken_by_writes),
         cmocka_unit_test(parking_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,8 +149,10 @@ void wl_message_poll_completions(struct wl_domain *domain)
 
 void wl_message_flush(struct wl_domain *domain)
 {
+    rank_queues_only_begin();
     while (domain->in_flight != 0 && !wl_domain_timed_out(domain))
         wl_poll_completions(domain);
+    rank_queues_only_end();
 }
 
 /* The next message of this peer; NULL: none. */
@@ -240,9 +242,11 @@ void *wl_message_wait(struct wl_domain *domain, uint32_t *from)
 {
     void *message;
 
+    rank_queues_only_begin();
     do {
         message = wl_message_poll(domain, from);
     } while (message == NULL && !wl_domain_timed_out(domain));
+    rank_queues_only_end();
     return message;
 }
 

@@ -184,9 +184,11 @@ struct wl_operation *wl_operation_wait(struct wl_domain *domain)
 {
     struct wl_operation *operation;
 
+    rank_queues_only_begin();
     do {
         operation = wl_operation_poll(domain);
     } while (operation == NULL && !wl_domain_timed_out(domain));
+    rank_queues_only_end();
     return operation;
 }
 

@@ -80,9 +80,9 @@ void aries_process_written(struct aries_process *process)
     if (process == NULL || process->dead)
         return;
     if (process->first != NULL)
-        sim_wake(process->first);
+        sim_written(process->first);
     for (i = 1; i < process->fibers_count; i++)
-        sim_wake(process->fibers[i]);
+        sim_written(process->fibers[i]);
 }
 
 /* ---- spinning on memory ---------------------------------------------------------------------- */

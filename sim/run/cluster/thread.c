@@ -169,6 +169,16 @@ bool rank_wait(struct rank *rank, bool (*ready)(const void *arg), const void *ar
     return true;
 }
 
+void rank_queues_only_begin(void)
+{
+    sim_queues_only_begin();
+}
+
+void rank_queues_only_end(void)
+{
+    sim_queues_only_end();
+}
+
 void rank_notify(struct rank *rank)
 {
     sim_settle();

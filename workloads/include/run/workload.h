@@ -108,6 +108,12 @@ void rank_alarm(struct rank *rank, uint64_t ps);
 bool rank_alarm_rang(const struct rank *rank);
 /* As rank_spin_until(), but no longer than until the alarm rings. False: it rang. */
 bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uint64_t value);
+/*
+ * Between the two calls this thread polls queues and looks at the alarm, and reads no memory that
+ * other ranks or threads write. A rank whose memory is written then stays idle for the simulator.
+ */
+void rank_queues_only_begin(void);
+void rank_queues_only_end(void);
 
 /*
  * Threads. A rank begins with one; further ones run on fibers of their own, share its memory and

@@ -159,7 +159,16 @@ bool sim_wait_prepared(sim_time_t deadline, const struct sim_wait *wait);
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost);
 
 /*
- * The same for one of several places that are polled in turn, as queues are. Over the wall clock
+ * Between the two calls the running fiber polls, and reads no memory between its polls that others
+ * write. They nest. What it reads besides, such as an alarm, wakes it by sim_wake().
+ */
+void sim_queues_only_begin(void);
+void sim_queues_only_end(void);
+/* Memory of the fiber's program has changed: sim_wake(), unless the program reads none now. */
+void sim_written(struct sim_fiber *fiber);
+
+/*
+ * sim_poll() for one of several places that are polled in turn, as queues are. Over the wall clock
  * one poll makes progress for all of them, so it is skipped if another place was polled since the
  * last poll of this one. The caller keeps `looked` for the place, 0 at first.
  */

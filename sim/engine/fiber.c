@@ -511,6 +511,7 @@ void sim_wait_prepare(void)
 {
     sim_idle_break();
     sim_core.fiber->woken = false;
+    sim_core.fiber->prepared = true;
 }
 
 bool sim_wait_prepared(sim_time_t deadline, const struct sim_wait *wait)
@@ -521,6 +522,7 @@ bool sim_wait_prepared(sim_time_t deadline, const struct sim_wait *wait)
 
     assert(self != NULL);
     sim_settle();
+    self->prepared = false;
     if (self->woken || deadline <= sim_core.now)
         return self->woken;
     began = sim_core.local;
@@ -554,8 +556,10 @@ static void wake(struct sim_fiber *fiber)
     if (fiber->parked)
         sim_fiber_woken(fiber);
     sim_timer_cancel(&fiber->timeout);
+    if (fiber->polling && !fiber->parked && fiber->group == NULL && fiber->local > sim_core.now)
+        sim_prefetch_schedule(&fiber->resume, fiber->local); /* its poll has not begun */
     /* In a handler, with nothing else due now, its resume event would be the very next one. */
-    if (sim_core.fiber == NULL && sim_engine.next == NULL && sim_core.horizon > sim_core.now)
+    else if (sim_core.fiber == NULL && sim_engine.next == NULL && sim_core.horizon > sim_core.now)
         sim_engine.next = fiber;
     else
         sim_prefetch_schedule(&fiber->resume, sim_core.now);
@@ -570,8 +574,15 @@ void sim_wake(struct sim_fiber *fiber)
 
 void sim_notify(struct sim_fiber *fiber)
 {
-    if (!fiber->parked || fiber->state != FIBER_WAITING || sim_parked_ready(fiber))
+    if (fiber->state == FIBER_WAITING && fiber->parked) {
+        if (sim_parked_ready(fiber))
+            wake(fiber);
+    } else if (fiber->state == FIBER_WAITING && fiber->polling && fiber->group == NULL &&
+               !fiber->prepared && !sim_poll_ready(fiber)) {
+        fiber->polls.quiet = 0; /* its poll goes on: woken, it would look, and wait again */
+    } else {
         wake(fiber);
+    }
 }
 
 void sim_written(struct sim_fiber *fiber)

@@ -59,6 +59,7 @@ struct sim_fiber {
     sim_time_t since; /* start of the wait */
     uint8_t state; /* enum fiber_state */
     bool woken;
+    bool prepared; /* between sim_wait_prepare() and the wait: each wake-up counts */
     bool parked; /* waits in a cycle of polls: sim_notify evaluates them first */
     uint8_t prefetch_next;
     uint32_t index; /* in order of creation */
@@ -161,6 +162,8 @@ void sim_fibers_free(void);
 bool sim_fiber_wait(struct sim_fiber *self, sim_time_t deadline, const struct sim_wait *wait);
 /* Whether one of the polls in whose cycle the fiber is parked would notice something now. */
 bool sim_parked_ready(const struct sim_fiber *fiber);
+/* Whether the poll in which the fiber is suspended notices something now. */
+bool sim_poll_ready(const struct sim_fiber *fiber);
 /* Whether the fiber idles in a cycle that is certain, and every queue of it is known to be empty.
  */
 bool sim_poll_may_park(struct sim_fiber *fiber);

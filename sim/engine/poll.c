@@ -256,14 +256,20 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
     return sum;
 }
 
+/* What parking needs besides a cycle that is certain. False stays false until the next poll. */
+static inline bool idles(const struct poll_history *polls)
+{
+    return polls->idle && polls->quiet >= polls->length && polls->awake == 0 && polls->held == 0 &&
+           !sim_engine.options.no_parking;
+}
+
 bool sim_poll_may_park(struct sim_fiber *fiber)
 {
     struct poll_history *polls = &fiber->polls;
     uint32_t length = polls->length;
     uint64_t cycle;
 
-    if (!polls->idle || polls->quiet < length || polls->awake > 0 || polls->held > 0 ||
-        sim_engine.options.no_parking)
+    if (!idles(polls))
         return false;
     /* It has read at each place of its cycle what others of its group wrote. */
     if (fiber->group != NULL && (polls->acts != fiber->group->acts || polls->alone < length))
@@ -291,6 +297,15 @@ bool sim_parked_ready(const struct sim_fiber *fiber)
             return true;
     }
     return false;
+}
+
+bool sim_poll_ready(const struct sim_fiber *fiber)
+{
+    const struct poll_history *polls = &fiber->polls;
+    const struct polled *polled = &polls->polled[(polls->count - 1) % POLL_CYCLE_MAX];
+
+    assert(fiber->polling && polls->count > 0);
+    return polled->ready(polled->what);
 }
 
 /*
@@ -372,6 +387,25 @@ static sim_noinline bool poll_locked(struct sim_fiber *self, const struct sim_wa
     return false;
 }
 
+/*
+ * Instead of sim_settle() for a poll that begins later than now. Nothing is there yet, so the fiber
+ * is suspended once, until something comes or the poll is over: sim_wake() resumes it no earlier
+ * than the poll begins. True: the poll is over and has found nothing.
+ */
+static bool settle_in_poll(struct sim_fiber *self, const struct sim_wait *wait,
+                           bool (*ready)(const void *what), sim_time_t end)
+{
+    const struct sim_queue *queue = &sim_engine.queue;
+
+    if (sim_core.local < sim_core.horizon || queue->head == queue->tail || self->group != NULL ||
+        self->prepared || idles(&self->polls) || ready(wait->what)) {
+        sim_settle();
+        return false;
+    }
+    sim_fiber_wait(self, end, wait);
+    return sim_core.now >= end && sim_core.now > sim_core.local;
+}
+
 bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost)
 {
     struct sim_fiber *self = sim_core.fiber;
@@ -383,9 +417,12 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     if (sim_unlikely(polls->locks > 0))
         return poll_locked(self, wait, ready, cost);
     self->polling = true;
-    if (sim_core.local > sim_core.now)
-        sim_settle();
     end = sim_core.local + cost;
+    if (sim_core.local > sim_core.now && settle_in_poll(self, wait, ready, end)) {
+        sim_core.local = end;
+        self->polling = false;
+        return false;
+    }
     if (sim_unlikely(self->group != NULL)) {
         if (polls->acts != self->group->acts)
             polls->alone = 0;

@@ -291,6 +291,46 @@ static void only_a_reader_of_memory_is_woken_by_writes(void **state)
     assert_in_range(polls_while_written(poll_only_queues, true), WRITES * 50, WRITES * 64);
 }
 
+/* ---- how often a fiber is suspended ---------------------------------------------------------- */
+
+#define LATER_POLLS 50
+
+/* Each poll begins later than now, and in the meantime something else happens. */
+static void poll_later(void *arg)
+{
+    int i;
+
+    for (i = 0; i < LATER_POLLS; i++) {
+        sim_idle_break();
+        sim_spend(100);
+        sim_poll(&one_queue, is_full, 100);
+    }
+    polled_until[0] = sim_local_time();
+}
+
+static void disturb(struct sim_event *event)
+{
+    sim_notify(poller);
+    if (sim_now() < 200 * LATER_POLLS)
+        sim_event_schedule(event, sim_now() + 10);
+}
+
+/* One event of its own for each poll, although it is notified twenty times. */
+static void a_poll_suspends_once(void **state)
+{
+    static const struct sim_options options = {.seed = 1};
+    struct sim_event other = {disturb};
+
+    full = false;
+    sim_init(&options);
+    poller = sim_fiber_start(poll_later, NULL, "poller", 0);
+    sim_event_schedule(&other, 0);
+    assert_int_equal(sim_run(), SIM_DONE);
+    assert_int_equal(polled_until[0], 200 * LATER_POLLS);
+    assert_in_range(sim_core.events_fired, 21 * LATER_POLLS, 21 * LATER_POLLS + 4);
+    sim_fini();
+}
+
 /* ---- random programs ------------------------------------------------------------------------- */
 
 #define FIBERS 4
@@ -467,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_parked_fiber_is_a_deadlock_when_nobody_wakes_it),
         cmocka_unit_test(memory_changes_at_the_end_of_a_poll),
         cmocka_unit_test(only_a_reader_of_memory_is_woken_by_writes),
+        cmocka_unit_test(a_poll_suspends_once),
         cmocka_unit_test(parking_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

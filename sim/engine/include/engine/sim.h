@@ -68,6 +68,7 @@ static inline void sim_fetch(const void *what, unsigned lines)
 
     if (what == NULL) /* an address without memory costs a walk through the page tables each time */
         return;
+#pragma GCC unroll 8 /* with a constant number of lines nothing of the loop is left */
     for (i = 0; i < lines; i++)
         __builtin_prefetch((const char *)what + i * SIM_LINE, 1);
     /* GCC takes a function that does nothing else for one without effect, and leaves it out. */

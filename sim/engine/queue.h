@@ -38,6 +38,8 @@
 #define QUEUE_STAGE \
     3 /* entries from one stage of its fetching to the next; the last, to its turn */
 #define QUEUE_STAGES 3
+/* With fewer entries nothing is fetched in stages: what so few events use is in the cache. */
+#define QUEUE_PREFETCH_LEAST 32
 
 struct sim_queue_event {
     sim_time_t time;
@@ -133,15 +135,18 @@ static inline struct sim_event *sim_queue_pop(struct sim_queue *queue)
     unsigned stage;
 
     __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word, 1);
-    for (stage = 0; stage < QUEUE_STAGES; stage++) {
-        const struct sim_queue_event *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
+    if (queue->count >= QUEUE_PREFETCH_LEAST) {
+#pragma GCC unroll 3
+        for (stage = 0; stage < QUEUE_STAGES; stage++) {
+            const struct sim_queue_event *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);
 
-        if (ahead < queue->tail && (ahead->word & QUEUE_PREFETCH_EVENT) != 0) {
-            struct sim_prefetch_event *event =
-                (struct sim_prefetch_event *)(ahead->word - QUEUE_PREFETCH_EVENT);
+            if (ahead < queue->tail && (ahead->word & QUEUE_PREFETCH_EVENT) != 0) {
+                struct sim_prefetch_event *event =
+                    (struct sim_prefetch_event *)(ahead->word - QUEUE_PREFETCH_EVENT);
 
-            if (sim_likely(event->fetch != NULL))
-                event->fetch(&event->event, stage);
+                if (sim_likely(event->fetch != NULL))
+                    event->fetch(&event->event, stage);
+            }
         }
     }
     queue->count--;

@@ -157,10 +157,10 @@ static void lingered(uv_timer_t *timer)
 
 void shm_server_connection_ended(struct shm_server *server)
 {
-    finish_when_closed(server);
-    if (server->stopping || !server->options.end_when_empty || server->connections->len > 0)
-        return;
-    uv_timer_start(&server->linger, lingered, server->options.linger_ms, 0);
+    if (server->stopping)
+        finish_when_closed(server); /* frees it */
+    else if (server->options.end_when_empty && server->connections->len == 0)
+        uv_timer_start(&server->linger, lingered, server->options.linger_ms, 0);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */

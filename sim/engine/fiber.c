@@ -104,8 +104,7 @@ static inline void arrive(struct transfer from)
     }
 }
 
-/* Leaves the present stack for that of `to` (NULL: sim_run's); returns when another fiber switches
- * back. */
+/* Goes on with the stack of `to` (NULL: sim_run's); returns when another fiber switches back. */
 static void switch_to(struct sim_fiber *to)
 {
     struct sim_fiber *from = host;

@@ -155,7 +155,7 @@ def long(tmp_path):
 
 def start(path, *words):
     return subprocess.Popen([jacquard.sim_run(), "campaign", str(path), "-j2", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+                            text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a background job ignores it
 
 
 def workers(process):

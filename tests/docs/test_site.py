@@ -2,18 +2,25 @@
 """The site of docs/ (`./dev docs`): every page is in it and in its navigation and search index, its links and anchors lead
 somewhere, and it loads nothing from other servers."""
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
 import jacquard
 import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 DOCS = jacquard.ROOT / "docs"
 PAGES = sorted(page.relative_to(DOCS) for page in DOCS.glob("**/*.md"))
@@ -79,6 +86,54 @@ def test_the_search_finds_what_pages_say(site):
     places = {entry["location"] for entry in index if "ORB_TIMEOUT" in entry["text"] or "ORB_TIMEOUT" in entry["title"]}
     assert any(place.startswith("guide.html") for place in places)
     assert {place.partition("#")[0] for place in (entry["location"] for entry in index)} >= {str(built(page)) for page in PAGES}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def address(site):
+    """The site on a web server of this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    # Root has no sandbox, and /dev/shm of a container is small.
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "window-size=1500,1000"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+    yield driver
+    driver.quit()
+
+
+def requested(browser):
+    """The addresses that the browser has asked for."""
+    messages = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+    return {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}
+
+
+def test_the_search_works_in_a_browser_without_other_servers(address, browser):
+    browser.get(address + "index.html")
+    browser.execute_script("document.querySelector('[data-md-toggle=search]').click()")
+    wait = WebDriverWait(browser, 60)
+    field = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
+    wait.until(lambda _: field.is_displayed() and field.is_enabled())
+    field.send_keys("ORB_TIMEOUT")
+    links = wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, "a.md-search-result__link"))
+    assert any("model.html" in link.get_attribute("href") for link in links)
+    urls = requested(browser)
+    assert any(url.endswith("search_index.json") for url in urls)
+    assert all(url.startswith((address, "data:", "blob:")) for url in urls), urls
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 def test_nothing_is_loaded_from_other_servers(site, pages):

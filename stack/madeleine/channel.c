@@ -536,7 +536,7 @@ int mad_close_channel(p_mad_channel_t channel)
     return mad_channel_close(channel);
 }
 
-/* What is above other channels comes before them. */
+/* Channels that lie above others are closed before those. */
 static p_mad_channel_t first_to_close(p_mad_madeleine_t madeleine)
 {
     p_mad_channel_t each, virtual = NULL;

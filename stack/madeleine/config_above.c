@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a configuration says about channels above others: virtual and multiplexed ones. */
+/* Reads from a configuration the channels that lie above others: virtual and multiplexed ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -67,16 +67,23 @@ static uint64_t progress(void *arg)
     return UINT64_MAX;
 }
 
-static void begin(struct process *process, bool helped)
+/* The helper may take a record before this function returns. */
+static void begin_to_answer(struct process *process, bool helped, bool answer_at_once)
 {
     struct shm_helper helper = {lock, unlock, progress, process};
 
     memset(process, 0, sizeof(*process));
+    process->answer_at_once = answer_at_once;
     pthread_mutex_init(&process->lock, NULL);
     process->shm = join_fabric();
     process->random = (uint64_t)getpid() * 77777 + 1;
     if (helped)
         must(shm_helper_start(process->shm, &helper) == 0);
+}
+
+static void begin(struct process *process, bool helped)
+{
+    begin_to_answer(process, helped, false);
 }
 
 static void end(struct process *process)
@@ -197,8 +204,7 @@ static int compute(void *arg)
     volatile const uint64_t *got = &process.got;
     uint64_t n;
 
-    begin(&process, true);
-    process.answer_at_once = true;
+    begin_to_answer(&process, true, true);
     lock(&process);
     peer_of_pid(process.shm, getppid());
     unlock(&process);

@@ -38,12 +38,12 @@ def two(hosts, tmp_path):
 
 
 @contextlib.contextmanager
-def serving(at, *arguments, errors=0):
+def server_process(at, *arguments, errors=0):
     process = begin(*at.command("serve", "--bytes", MIB, *arguments))
     try:
         address = process.stdout.readline().strip()
         assert process.stdout.readline() == "ready\n", process.stderr.read()
-        yield address
+        yield address, process
         process.send_signal(signal.SIGTERM)
         output, complaints = process.communicate(timeout=120)
         if errors is not None:
@@ -51,6 +51,12 @@ def serving(at, *arguments, errors=0):
     finally:
         process.kill()
         process.wait()
+
+
+@contextlib.contextmanager
+def serving(at, *arguments, errors=0):
+    with server_process(at, *arguments, errors=errors) as (address, _):
+        yield address
 
 
 def table(output):
@@ -178,11 +184,16 @@ def test_a_server_that_is_not_there(two):
 
 
 def test_m0_158_e2e_7_twenty_tools_at_once(two):
-    """Processes with addresses of the daemon's choice, which let a server read and write their buffers."""
+    """
+    Processes with addresses of the daemon's choice, which let a server read and write their buffers.
+    The server does not answer before all of them have begun, so that none ends before.
+    """
     one, other = two
-    with serving(one, "--buffers", 100) as server:
-        tools = [begin(*other.command("ping", "--loops", 200, server)) for _ in range(20)]
+    with server_process(one, "--buffers", 100) as (server, process):
+        process.send_signal(signal.SIGSTOP)
+        tools = [begin(*other.command("ping", "--loops", 200, "--timeout", 60, server)) for _ in range(20)]
         wait_until(lambda: other.held()["machines"] == 20)
+        process.send_signal(signal.SIGCONT)
         addresses = set()
         for tool in tools:
             output, errors = tool.communicate(timeout=300)

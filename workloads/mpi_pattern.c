@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Communication patterns of MPI benchmarks, with the algorithms of MPICH: HPCC's ping-pong, natural
- * and random rings and RandomAccess, IMB's Sendrecv, and Alltoall and Allgather of IMB and OSU.
+ * and random rings and RandomAccess, IMB's Sendrecv, and Alltoall, Allgather and Barrier of IMB and
+ * OSU.
  *
  * Alltoall: Bruck's algorithm (store and forward) up to `bruck` bytes, else messages to all ranks,
  * `window` at a time. Allgather: up to `gather` bytes in all recursive doubling when the number of
- * ranks is a power of two, else Bruck's algorithm; above, a ring.
+ * ranks is a power of two, else Bruck's algorithm; above, a ring. Barrier: by dissemination.
  *
  * Long patterns are sampled: of P - 1 steps `steps` are simulated, evenly spread over the distances
  * between ranks, and the time is scaled.
@@ -14,7 +15,7 @@
 
 static const struct workload_arg args[] = {
     {"pattern", ARG_CHOICE, "natural_ring", NULL, NULL,
-     "pingpong|natural_ring|random_ring|sendrecv|alltoall|allgather|random_access",
+     "pingpong|natural_ring|random_ring|sendrecv|alltoall|allgather|barrier|random_access",
      "the benchmark"},
     {"bytes", ARG_BYTES, "8", "1", "64MiB", NULL, "of a message; of collectives: per rank"},
     {"iterations", ARG_COUNT, "10", "1", "1000000", NULL, "measured"},
@@ -122,6 +123,8 @@ static bool by_doubling(const struct test *test)
 
 static bool by_rounds(const struct test *test)
 {
+    if (is(test, "barrier"))
+        return true;
     if (is(test, "alltoall"))
         return test->bytes <= rank_arg_count(test->rank, "bruck");
     return is(test, "allgather") &&
@@ -283,6 +286,8 @@ static uint64_t round_bytes(const struct test *test, uint32_t round)
 {
     uint32_t have = 1u << round;
 
+    if (is(test, "barrier"))
+        return test->bytes;
     if (is(test, "alltoall"))
         return blocks_of(test, round) * test->bytes;
     return test->bytes * (have < test->size - have ? have : test->size - have);
@@ -293,10 +298,10 @@ static int run_round(struct test *test, uint32_t round)
     uint32_t step = 1u << round;
     uint32_t peer = by_doubling(test) ? test->id ^ step : behind(test, step);
 
-    if (is(test, "alltoall")) {
+    if (!is(test, "allgather"))
         peer = ahead(test, step);
+    if (is(test, "alltoall"))
         rank_compute(blocks_of(test, round) * rank_arg_ps(test->rank, "pack"));
-    }
     if (wl_mpi_start(&test->mpi, peer, round_bytes(test, round)) != 0)
         return -1;
     wl_mpi_wait(&test->mpi, 1);
@@ -452,7 +457,7 @@ static struct wl_mpi_use use_of(const struct test *test)
         .slots = slots == test->size ? slots + 2 : slots, /* not "one for each rank" */
         .senders = ranks,
         .alone = is(test, "pingpong"),
-        .quiet = gather || exchange || is(test, "pingpong"),
+        .quiet = gather || exchange || is(test, "pingpong") || is(test, "barrier"),
         .software = gather && !by_rounds(test) ? "software_ring" : "software",
     };
 

@@ -138,7 +138,22 @@ static int reduce(struct tree *tree, const struct gni_ce_op *op, int expected,
     return 0;
 }
 
-static int integers(struct tree *tree)
+/* Numbers in IEEE's format. */
+#define SINGLE_HALF 0x3f000000u
+#define SINGLE_MINUS_3_25 0xc0500000u
+#define SINGLE_1_5 0x3fc00000u
+#define SINGLE_MINUS_1_25 0xbfa00000u
+#define HALF 0x3fe0000000000000ull
+#define MINUS_3_25 0xc00a000000000000ull
+#define PLUS_1_5 0x3ff8000000000000ull
+#define MINUS_1_25 0xbff4000000000000ull
+#define MINUS_5 0xfffffffbu
+
+#define COMMANDS 26u
+
+/* The second operand of a minimum or maximum is an index: the least or the greatest one with that
+ * value results. */
+static int all_commands(struct tree *tree)
 {
     static const struct {
         gni_ce_cmd_type_t command;
@@ -146,15 +161,58 @@ static int integers(struct tree *tree)
         uint64_t first[3], second[3], result1, result2;
     } cases[] = {
         {GNI_FMA_CE_AND, 0, {0xff, 0x3c, 0x7e}, {0}, 0x3c, 0},
+        {GNI_FMA_CE_AND_S, 0, {0xff, 0x3c, 0x7e}, {0}, 0x3c, 0},
         {GNI_FMA_CE_OR, GNI_CEMODE_TWO_OP, {1, 2, 4}, {8, 16, 32}, 7, 56},
+        {GNI_FMA_CE_OR_S, GNI_CEMODE_TWO_OP, {1, 2, 4}, {8, 16, 32}, 7, 56},
         {GNI_FMA_CE_XOR, 0, {1, 3, 7}, {0}, 5, 0},
+        {GNI_FMA_CE_XOR_S, 0, {1, 3, 7}, {0}, 5, 0},
         {GNI_FMA_CE_IADD, GNI_CEMODE_TWO_OP, {1, 2, 3}, {10, 20, 1ull << 60}, 6, 30 + (1ull << 60)},
         {GNI_FMA_CE_IADD_S, 0, {0xffffffff, 1, 1}, {0}, 1, 0},
         {GNI_FMA_CE_IMIN_LIDX, 0, {7, 5, 5}, {0, 1, 2}, 5, 1},
+        {GNI_FMA_CE_IMIN_LIDX_S, 0, {7, MINUS_5, MINUS_5}, {0, 1, 2}, MINUS_5, 1},
         {GNI_FMA_CE_IMIN_GIDX, 0, {7, 5, 5}, {0, 1, 2}, 5, 2},
+        {GNI_FMA_CE_IMIN_GIDX_S, 0, {7, MINUS_5, MINUS_5}, {0, 1, 2}, MINUS_5, 2},
         {GNI_FMA_CE_IMAX_LIDX, 0, {7, 7, (uint64_t)-5}, {0, 1, 2}, 7, 0},
+        {GNI_FMA_CE_IMAX_LIDX_S, 0, {7, 7, MINUS_5}, {0, 1, 2}, 7, 0},
         {GNI_FMA_CE_IMAX_GIDX, 0, {7, 7, (uint64_t)-5}, {0, 1, 2}, 7, 1},
+        {GNI_FMA_CE_IMAX_GIDX_S, 0, {7, 7, MINUS_5}, {0, 1, 2}, 7, 1},
+        {GNI_FMA_CE_FPADD, 0, {HALF, MINUS_3_25, PLUS_1_5}, {0}, MINUS_1_25, 0},
+        {GNI_FMA_CE_FPADD_S,
+         0,
+         {SINGLE_HALF, SINGLE_MINUS_3_25, SINGLE_1_5},
+         {0},
+         SINGLE_MINUS_1_25,
+         0},
+        {GNI_FMA_CE_FPMIN_LIDX, 0, {HALF, MINUS_3_25, MINUS_3_25}, {0, 1, 2}, MINUS_3_25, 1},
+        {GNI_FMA_CE_FPMIN_LIDX_S,
+         0,
+         {SINGLE_HALF, SINGLE_MINUS_3_25, SINGLE_MINUS_3_25},
+         {0, 1, 2},
+         SINGLE_MINUS_3_25,
+         1},
+        {GNI_FMA_CE_FPMIN_GIDX, 0, {HALF, MINUS_3_25, MINUS_3_25}, {0, 1, 2}, MINUS_3_25, 2},
+        {GNI_FMA_CE_FPMIN_GIDX_S,
+         0,
+         {SINGLE_HALF, SINGLE_MINUS_3_25, SINGLE_MINUS_3_25},
+         {0, 1, 2},
+         SINGLE_MINUS_3_25,
+         2},
+        {GNI_FMA_CE_FPMAX_LIDX, 0, {HALF, HALF, MINUS_3_25}, {0, 1, 2}, HALF, 0},
+        {GNI_FMA_CE_FPMAX_LIDX_S,
+         0,
+         {SINGLE_HALF, SINGLE_HALF, SINGLE_MINUS_3_25},
+         {0, 1, 2},
+         SINGLE_HALF,
+         0},
+        {GNI_FMA_CE_FPMAX_GIDX, 0, {HALF, HALF, MINUS_3_25}, {0, 1, 2}, HALF, 1},
+        {GNI_FMA_CE_FPMAX_GIDX_S,
+         0,
+         {SINGLE_HALF, SINGLE_HALF, SINGLE_MINUS_3_25},
+         {0, 1, 2},
+         SINGLE_HALF,
+         1},
     };
+    _Static_assert(sizeof(cases) / sizeof(cases[0]) == COMMANDS, "a case for each command");
     struct rank *rank = tree->side.rank;
     gni_ce_result_t result;
     size_t i;
@@ -201,7 +259,7 @@ static int tree_body(struct rank *rank)
     struct tree *tree = calloc(1, sizeof(*tree));
 
     TRY(open_tree(tree, rank));
-    TRY(integers(tree));
+    TRY(all_commands(tree));
     TRY(reals(tree));
     TRY(close_tree(tree));
     free(tree);

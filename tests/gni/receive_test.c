@@ -274,10 +274,11 @@ static void gni_69_gni_70_levels(void **state)
 
 /* ---- what entries say ------------------------------------------------------------------------ */
 
-/* Rank 1 does not know rank 0: no source; with FI_SOURCE_ERR an error entry with its name. */
-static int unknown_sender(struct rank *rank, uint64_t caps)
+/* Rank 1 does not know rank 0: no source; with FI_SOURCE_ERR an error entry with its name, of 48
+ * bytes or 70 characters. */
+static int unknown_sender(struct rank *rank, uint64_t caps, uint32_t format)
 {
-    struct gni_how how = {.caps = caps, .no_peers = true};
+    struct gni_how how = {.caps = caps, .addr_format = format, .no_peers = true};
     struct fi_cq_tagged_entry entry;
     struct fi_cq_err_entry error;
     char name[80] = {0}, all[2][80], text[16] = {0};
@@ -287,7 +288,7 @@ static int unknown_sender(struct rank *rank, uint64_t caps)
 
     TRY(gni_open(&side, rank, &how));
     EXPECT_IS(fi_getname(&side.ep->fid, name, &bytes), 0);
-    EXPECT_IS(bytes, 48);
+    EXPECT_IS(bytes, format == FI_ADDR_STR ? 70 : 48);
     rank_allgather(rank, name, all, sizeof(name));
     if (side.id == 0) {
         EXPECT_IS(fi_av_insert(side.av, all[1], 1, &peer, 0, NULL), 1);
@@ -301,7 +302,7 @@ static int unknown_sender(struct rank *rank, uint64_t caps)
             TRY(gni_error(&side, side.rx_cq, &error));
             EXPECT(error.err == FI_EADDRNOTAVAIL && error.op_context == text && error.len == 6);
             EXPECT(error.err_data != NULL);
-            EXPECT(memcmp(error.err_data, all[0], 16) == 0);
+            EXPECT(memcmp(error.err_data, all[0], bytes) == 0);
         }
         EXPECT(strcmp(text, "hello") == 0);
     }
@@ -310,12 +311,17 @@ static int unknown_sender(struct rank *rank, uint64_t caps)
 
 static int unknown_sender_plain(struct rank *rank)
 {
-    return unknown_sender(rank, FI_MSG | FI_SOURCE);
+    return unknown_sender(rank, FI_MSG | FI_SOURCE, FI_ADDR_GNI);
 }
 
 static int unknown_sender_error(struct rank *rank)
 {
-    return unknown_sender(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR);
+    return unknown_sender(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR, FI_ADDR_GNI);
+}
+
+static int unknown_sender_string(struct rank *rank)
+{
+    return unknown_sender(rank, FI_MSG | FI_SOURCE | FI_SOURCE_ERR, FI_ADDR_STR);
 }
 
 static void gni_73_unknown_sender(void **state)
@@ -323,6 +329,7 @@ static void gni_73_unknown_sender(void **state)
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 2}, unknown_sender_plain);
     gni_run(&(struct gni_machine){.ranks = 2}, unknown_sender_error);
+    gni_run(&(struct gni_machine){.ranks = 2}, unknown_sender_string);
 }
 
 static int selective_body(struct rank *rank)
@@ -359,34 +366,6 @@ static void gni_74_selective(void **state)
 {
     (void)state;
     gni_run(&(struct gni_machine){.ranks = 2}, selective_body);
-}
-
-static int notify_flags_body(struct rank *rank)
-{
-    struct gni_how how = {.mode = FI_NOTIFY_FLAGS_ONLY, .cq_format = FI_CQ_FORMAT_DATA};
-    struct fi_cq_tagged_entry entry;
-    struct gni_side side;
-    uint64_t word = 1;
-
-    TRY(gni_open(&side, rank, &how));
-    if (side.id == 0) {
-        EXPECT_IS(gni_again(&side, fi_senddata(side.ep, &word, 8, NULL, 6, side.peers[1], NULL)),
-                  0);
-        TRY(gni_entry(&side, side.tx_cq, &entry));
-        EXPECT_IS(entry.flags, 0);
-    } else {
-        EXPECT_IS(fi_recv(side.ep, &word, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
-        TRY(gni_entry(&side, side.rx_cq, &entry));
-        EXPECT_IS(entry.flags, FI_REMOTE_CQ_DATA);
-        EXPECT_IS(entry.data, 6);
-    }
-    return gni_finish(&side);
-}
-
-static void gni_75_notify_flags(void **state)
-{
-    (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2}, notify_flags_body);
 }
 
 /* ---- multi-receive --------------------------------------------------------------------------- */
@@ -579,7 +558,6 @@ int main(void)
         cmocka_unit_test(gni_69_gni_70_levels),
         cmocka_unit_test(gni_73_unknown_sender),
         cmocka_unit_test(gni_74_selective),
-        cmocka_unit_test(gni_75_notify_flags),
         cmocka_unit_test(gni_86_gni_87_gni_89_gni_92_multi),
         cmocka_unit_test(gni_88_multi_truncated),
         cmocka_unit_test(gni_90_multi_sources),

@@ -464,7 +464,6 @@ static void gni_42_options(void **state)
 
 static int shared_context_body(struct rank *rank)
 {
-    struct fi_gni_auth_key other = {.type = GNIX_AKT_RAW};
     struct gni_side side;
     struct fid_stx *stx;
     struct fid_ep *ep, *srx;
@@ -480,17 +479,7 @@ static int shared_context_body(struct rank *rank)
     EXPECT_IS(fi_ep_bind(ep, &stx->fid, 0), 0);
     EXPECT_IS(fi_close(&stx->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&ep->fid), 0);
-    /* The context has the authorization key of the domain, this endpoint another one. */
-    other.raw.protection_key = rank_cookie(rank) + 1;
-    side.info->ep_attr->auth_key = (uint8_t *)&other;
-    side.info->ep_attr->auth_key_size = 8;
-    EXPECT_IS(fi_endpoint(side.domain, side.info, &ep, NULL), 0);
-    EXPECT_IS(fi_ep_bind(ep, &stx->fid, 0), -FI_EINVAL);
-    EXPECT(fi_send(ep, &word, 8, NULL, side.peers[0], NULL) < 0);
-    EXPECT_IS(fi_close(&ep->fid), 0);
     EXPECT_IS(fi_close(&stx->fid), 0);
-    side.info->ep_attr->auth_key = NULL;
-    side.info->ep_attr->auth_key_size = 0;
     return gni_close(&side);
 }
 

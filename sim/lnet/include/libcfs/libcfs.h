@@ -44,13 +44,13 @@
 #define pr_info CERROR
 
 #define LBUG() abort()
-#define LASSERTF(condition, ...)                                             \
-    do {                                                                     \
-        if (unlikely(!(condition))) {                                        \
-            CERROR("%s:%d: %s failed: ", __FILE__, __LINE__, #condition);    \
-            CERROR(__VA_ARGS__);                                             \
-            LBUG();                                                          \
-        }                                                                    \
+#define LASSERTF(condition, ...)                                          \
+    do {                                                                  \
+        if (unlikely(!(condition))) {                                     \
+            CERROR("%s:%d: %s failed: ", __FILE__, __LINE__, #condition); \
+            CERROR(__VA_ARGS__);                                          \
+            LBUG();                                                       \
+        }                                                                 \
     } while (0)
 #define LASSERT(condition) LASSERTF(condition, "\n")
 #define CLASSERT(condition) _Static_assert(condition, #condition)

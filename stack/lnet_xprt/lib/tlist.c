@@ -135,7 +135,8 @@ bool m0_tlist_contains(const struct m0_tl_descr *d, const struct m0_tl *list, co
     return m0_list_contains(list_of(d, list), checked(d, object));
 }
 
-/* Sources count lists of another kind with the same objects: the word of the head is not checked. */
+/* Sources count lists of another kind with the same objects: the word of the head is not checked.
+ */
 size_t m0_tlist_length(const struct m0_tl_descr *d, const struct m0_tl *list)
 {
     (void)d;

@@ -44,7 +44,10 @@ endif()
 
 # m0_net over a daemon. Its sources name headers relative to one folder.
 if(TARGET m0net_live)
-  install(DIRECTORY stack/lnet_xprt/lib stack/lnet_xprt/net stack/lnet_xprt/sm stack/lnet_xprt/motr DESTINATION ${jacquard_headers}/m0net
+  foreach(folder IN ITEMS addb2 lib motr net sm ut xcode)
+    list(APPEND m0_headers stack/lnet_xprt/${folder})
+  endforeach()
+  install(DIRECTORY ${m0_headers} DESTINATION ${jacquard_headers}/m0net
           FILES_MATCHING PATTERN *.h PATTERN linux_kernel EXCLUDE PATTERN bulk_emulation EXCLUDE)
   install(FILES stack/lnet_xprt/include/m0/live.h DESTINATION ${jacquard_headers}/m0net/m0)
   install(DIRECTORY stack/port/include/port DESTINATION ${jacquard_headers}/m0net FILES_MATCHING PATTERN port.h)

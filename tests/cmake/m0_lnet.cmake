@@ -56,5 +56,9 @@ if(TARGET m0lnet_kernel)
   jacquard_test(m0_switches
     SOURCES ${m0_tests}/switches_test.c ${m0_rig} ${m0_tests}/memory.c ${m0_net_sources} $<TARGET_OBJECTS:m0_world_wire>
     DEPENDS m0lib jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
-  target_compile_definitions(m0_switches PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB)
+  # Code as others write it for the layer, with a transport of its own and POSIX threads.
+  jacquard_test(m0_outside SOURCES ${m0_tests}/outside_test.c ${m0_net_sources} DEPENDS m0lib port_posix pthread)
+  foreach(test IN ITEMS m0_switches m0_outside)
+    target_compile_definitions(${test} PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB)
+  endforeach()
 endif()

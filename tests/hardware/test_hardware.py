@@ -21,7 +21,7 @@ PMI = ("PMI_Init PMI_Initialized PMI_Finalize PMI_Get_size PMI_Get_rank PMI_Barr
 LNET = ("LNetEQAlloc LNetEQFree LNetGet LNetGetId LNetMDAttach LNetMDBind LNetMDUnlink LNetMEAttach LNetMEUnlink LNetNIFini LNetNIInit "
         "LNetPut libcfs_nid2str_r libcfs_str2nid").split()
 KERNEL = "memchr memcmp memcpy memset snprintf strchr strcmp strlen".split()
-LNET_HEADERS = "libcfs/libcfs.h lnet/api.h lnet/lib-types.h lnet/nidstr.h lustre/lustre_ver.h".split()
+LNET_HEADERS = "libcfs/libcfs.h libcfs/shims.h lnet/api.h lnet/lib-types.h lnet/nidstr.h lustre/lustre_ver.h".split()
 DATA = {"gni_err_str": "const char *gni_err_str[64];", "gni_statistic_str": "const char *gni_statistic_str[64];"}
 
 

@@ -71,6 +71,30 @@ M0_TEST(m0_162_addresses)
     m0_net_end_point_put(again);
 }
 
+/* Its only failure of a start that an event tells: the address is in use. */
+M0_TEST(m0_162_m0_13_m0_14_a_failed_machine_starts_anew)
+{
+    struct machine *other = machine_up(A, 1), *a = machine(A);
+
+    assert_int_equal(machine_start(a, address(A, 1)), -EADDRINUSE);
+    assert_int_equal(a->last, M0_NET_TM_FAILED);
+    assert_null(a->tm.ntm_ep);
+    pass(100 * SIM_S);
+    assert_int_equal(a->states, 1);
+    m0_net_tm_fini(&a->tm);
+    assert_int_equal(m0_net_tm_init(&a->tm, domain(A)), 0);
+    machine_stop(other, true);
+    assert_int_equal(machine_start(a, address(A, 1)), 0);
+}
+M0_TEST_IN(m0_162_m0_14_a_failed_machine_does_not_stop, .unbalanced = true)
+{
+    struct machine *a = machine(A);
+
+    machine_up(A, 1);
+    assert_int_equal(machine_start(a, address(A, 1)), -EADDRINUSE);
+    VIOLATES(m0_net_tm_stop(&a->tm, true));
+}
+
 M0_TEST(m0_24_confinement_is_not_supported)
 {
     struct machine *a = machine(A);
@@ -336,6 +360,8 @@ int main(void)
         cmocka_unit_test(m0_162_limits),
         cmocka_unit_test(m0_162_addresses),
         cmocka_unit_test(m0_24_confinement_is_not_supported),
+        cmocka_unit_test(m0_162_m0_13_m0_14_a_failed_machine_starts_anew),
+        cmocka_unit_test(m0_162_m0_14_a_failed_machine_does_not_stop),
         cmocka_unit_test(m0_162_threads),
         cmocka_unit_test(m0_162_a_message_that_nobody_takes),
         cmocka_unit_test(m0_162_m0_26_no_receive_buffer),

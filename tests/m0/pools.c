@@ -2,6 +2,7 @@
 #include "pools.h"
 
 unsigned not_empty_calls, below_calls;
+struct port_thread *below_thread;
 
 static void on_not_empty(struct m0_net_buffer_pool *pool)
 {
@@ -13,6 +14,7 @@ static void on_below_threshold(struct m0_net_buffer_pool *pool)
 {
     assert_true(m0_net_buffer_pool_is_locked(pool));
     below_calls++;
+    below_thread = port_thread_self();
 }
 static const struct m0_net_buffer_pool_ops ops = {on_not_empty, on_below_threshold};
 

@@ -11,6 +11,7 @@
 enum { COLOURS = 5 };
 
 extern unsigned not_empty_calls, below_calls; /* since the last pool_up */
+extern struct port_thread *below_thread; /* that took a buffer and left few */
 /* Buffers of `segments` pages. */
 void pool_up(struct m0_net_buffer_pool *pool, unsigned node, uint32_t threshold, int buffers,
              uint32_t segments);

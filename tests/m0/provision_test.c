@@ -248,16 +248,20 @@ M0_TEST(m0_106_an_empty_pool)
     pool_down(&pool, A);
 }
 
-/* The machine is locked while a buffer comes back: put neither waits for it nor fills its queue. */
+/* The machine is locked while a buffer comes back: put neither waits for it nor fills its queue.
+ * A thread of the domain does, the same one for both machines. */
 M0_TEST(m0_107_m0_114_put_takes_no_lock_of_a_machine)
 {
-    struct m0_net_buffer *kept;
-    struct machine *a;
+    struct port_thread *provisioner;
+    struct m0_net_buffer *kept, *other;
+    struct machine *a, *b;
 
-    pool_up(&pool, A, 1, 2, 1);
+    pool_up(&pool, A, 1, 3, 1);
     kept = take(&pool, ANY);
+    other = take(&pool, ANY);
     a = pooled(A, 1, &pool);
     assert_int_equal(deficit(a), 1);
+    below_thread = NULL;
     assert_null(take(&pool, ANY)); /* at once */
     m0_mutex_lock(&a->tm.ntm_mutex);
     m0_mutex_lock(&a->tm.ntm_dom->nd_mutex);
@@ -269,7 +273,19 @@ M0_TEST(m0_107_m0_114_put_takes_no_lock_of_a_machine)
     pass(SIM_MS);
     assert_int_equal(deficit(a), 0);
     assert_int_equal(pool.nbp_free, 0);
+    provisioner = below_thread;
+    assert_non_null(provisioner);
+    assert_ptr_not_equal(provisioner, port_thread_self());
+
+    b = pooled(A, 2, &pool);
+    assert_int_equal(deficit(b), 2);
+    below_thread = NULL;
+    put_back(&pool, other, ANY);
+    pass(SIM_MS);
+    assert_int_equal(deficit(b), 1);
+    assert_ptr_equal(below_thread, provisioner);
     machine_free(a);
+    machine_free(b);
     pool_down(&pool, A);
 }
 

@@ -200,6 +200,14 @@ static bool reply(int socket, unsigned cmd, long rc, void *params, char *out, ui
     return sent >= 0;
 }
 
+/* A submission failed whose success nobody waits for. */
+static bool reply_late(int socket, long rc)
+{
+    const struct m0_live_reply head = {rc, M0_LIVE_LATE};
+
+    return send(socket, &head, sizeof(head), MSG_NOSIGNAL) >= 0;
+}
+
 /* Takes the message apart. False: it is none. */
 static bool parse(struct connection *connection, size_t bytes, unsigned *cmd)
 {
@@ -271,6 +279,8 @@ static long verb(struct connection *connection, unsigned cmd)
         connection->out_address = (uintptr_t)get->dng_buf;
         connection->out_room = get->dng_size < M0_LIVE_OUT_MAX ? get->dng_size : M0_LIVE_OUT_MAX;
         return nlx_dd_ioctl(connection->file, cmd, params);
+    case M0_LNET_LIVE_SUBMIT:
+        return nlx_dd_ioctl(connection->file, M0_LNET_SQ_SUBMIT, params);
     default:
         return nlx_dd_ioctl(connection->file, cmd, params);
     }
@@ -371,6 +381,8 @@ static bool serve_one(struct connection *connection)
     connection->out_bytes = connection->out_room = 0;
     rc = verb(connection, cmd);
     m0_connection_ring(); /* of operations that were refused without LNet */
+    if (cmd == M0_LNET_LIVE_SUBMIT)
+        return rc >= 0 || reply_late(connection->socket, rc);
     return reply(connection->socket, cmd, rc, connection->params, connection->out,
                  connection->out_bytes);
 }

@@ -19,6 +19,42 @@
 #define max_check(a, b) M0_CHOICE__(M0_UNIQUE__(m0_a_), M0_UNIQUE__(m0_b_), a, b, >)
 #define min_type(type, a, b) min_check((type)(a), (type)(b))
 #define max_type(type, a, b) max_check((type)(a), (type)(b))
+static inline int32_t min32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+static inline int32_t max32(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+static inline uint32_t min32u(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint32_t max32u(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+static inline int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static inline uint64_t min64u(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t max64u(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+static inline uint64_t clip64u(uint64_t low, uint64_t value, uint64_t high)
+{
+    return min64u(max64u(low, value), high);
+}
 #define min3(a, b, c) min_check(a, min_check(b, c))
 #define max3(a, b, c) max_check(a, max_check(b, c))
 #define clip(low, value, high) min_check(max_check(low, value), high)

@@ -13,6 +13,8 @@
         if (0)                         \
             (void)printf(__VA_ARGS__); \
     } while (0)
+/* What a program says to its user. */
+#define m0_console_printf(...) ((void)printf(__VA_ARGS__))
 #define M0_ENTRY(...) \
     do {              \
     } while (0)

@@ -223,6 +223,15 @@ m0_bcount_t m0_bufvec_cursor_copy(struct m0_bufvec_cursor *to, struct m0_bufvec_
     return bytes - left;
 }
 
+m0_bcount_t m0_bufvec_copy(struct m0_bufvec *to, struct m0_bufvec *from, m0_bcount_t bytes)
+{
+    struct m0_bufvec_cursor target, source;
+
+    m0_bufvec_cursor_init(&target, to);
+    m0_bufvec_cursor_init(&source, from);
+    return m0_bufvec_cursor_copy(&target, &source, bytes);
+}
+
 m0_bcount_t m0_bufvec_cursor_copyto(struct m0_bufvec_cursor *to, void *from, m0_bcount_t bytes)
 {
     struct m0_bufvec one = M0_BUFVEC_INIT_BUF(&from, &bytes);

@@ -72,6 +72,7 @@ bool m0_bufvec_cursor_align(struct m0_bufvec_cursor *cursor, uint64_t alignment)
 /* Copy up to `bytes`, move both and return how many were copied: fewer at the end of a vector. */
 m0_bcount_t m0_bufvec_cursor_copy(struct m0_bufvec_cursor *to, struct m0_bufvec_cursor *from,
                                   m0_bcount_t bytes);
+m0_bcount_t m0_bufvec_copy(struct m0_bufvec *to, struct m0_bufvec *from, m0_bcount_t bytes);
 m0_bcount_t m0_bufvec_cursor_copyto(struct m0_bufvec_cursor *to, void *from, m0_bcount_t bytes);
 m0_bcount_t m0_bufvec_cursor_copyfrom(struct m0_bufvec_cursor *from, void *to, m0_bcount_t bytes);
 

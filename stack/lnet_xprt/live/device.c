@@ -35,7 +35,7 @@ struct machine {
     struct machine *next;
     struct nlx_core_transfer_mc *ctm;
     const void *reference; /* the daemon's */
-    uint32_t waiting, woken; /* atomic */
+    uint32_t woken; /* atomic */
     struct m0_live_poll poll; /* of the one thread that waits */
 };
 
@@ -43,8 +43,8 @@ struct connection {
     int socket, stop; /* stop: an event for the watching thread */
     bool lost; /* atomic: the daemon has ended */
     struct port_mutex request_lock; /* of the socket, and: */
-    unsigned owed; /* replies to submissions that nobody has read */
-    int refused; /* an error in one of them */
+    int refused; /* a late reply to a submission; 0: none was read */
+    bool doubted; /* atomic: no event came after a submission; there may be such a reply */
     struct port_mutex lock; /* of the list */
     struct machine *machines;
     struct port_thread *watcher;
@@ -62,9 +62,9 @@ static void rouse(struct machine *machine)
 {
     const struct timespec moment = {0, 100000};
 
-    while (__atomic_load_n(&machine->waiting, __ATOMIC_SEQ_CST) != 0) {
+    while (__atomic_load_n(&machine->ctm->ctm_asleep, __ATOMIC_SEQ_CST) != 0) {
         syscall(SYS_futex, word_of(machine), FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-        if (__atomic_load_n(&machine->waiting, __ATOMIC_SEQ_CST) != 0)
+        if (__atomic_load_n(&machine->ctm->ctm_asleep, __ATOMIC_SEQ_CST) != 0)
             nanosleep(&moment, NULL); /* it was between its look and its sleep */
     }
 }
@@ -128,13 +128,13 @@ static long event_wait(struct connection *connection,
     while (rc == -EAGAIN && m0_live_poll_again(&machine->poll));
     if (rc != -EAGAIN)
         return rc;
-    __atomic_store_n(&machine->waiting, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&machine->ctm->ctm_asleep, 1, __ATOMIC_SEQ_CST);
     m0_live_poll_sleep(&machine->poll);
     while ((rc = ring_poll(connection, machine, params->dbw_timeout)) == -EAGAIN)
         syscall(SYS_futex, word_of(machine), FUTEX_WAIT_BITSET, 0,
                 params->dbw_timeout == M0_TIME_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
     m0_live_poll_woken(&machine->poll);
-    __atomic_store_n(&machine->waiting, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&machine->ctm->ctm_asleep, 0, __ATOMIC_SEQ_CST);
     return rc;
 }
 
@@ -226,40 +226,42 @@ static int request_send(int socket, struct call *call)
     return done < 0 ? -errno : 0;
 }
 
-/* >= 0, a negative errno of the verb, or -ECONNRESET: there is no daemon. */
-static long call_make(int socket, struct call *call)
+/* >= 0, a negative errno of the verb, or -ECONNRESET: there is no daemon. `refused`: where the
+ * error of an earlier submission goes. */
+static long call_make(int socket, struct call *call, int *refused)
 {
     struct msghdr message = {.msg_iov = call->in, .msg_iovlen = call->ins};
     unsigned resets = 0;
     ssize_t done;
+    bool late;
 
     /* A daemon that refuses the connection has said why before it read the request. */
     (void)request_send(socket, call);
     /* If it closed the connection with the request unread, the first recvmsg() fails with
      * ECONNRESET and the second one gets its reply. */
-    do
+    do {
         done = recvmsg(socket, &message, 0);
-    while (done < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+        late = done >= (ssize_t)sizeof(call->reply) && call->reply.lp_bytes == M0_LIVE_LATE;
+        if (late)
+            *refused = (int)call->reply.lp_rc;
+    } while (late || (done < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0))));
     if (done < (ssize_t)sizeof(call->reply))
         return -ECONNRESET;
     return call->reply.lp_rc;
 }
 
-static void read_owed(struct connection *connection, int flags)
+/* The error of an earlier submission, once; 0: there is none yet. The lock is held. */
+static int take_refused(struct connection *connection)
 {
     struct m0_live_reply reply;
-    ssize_t done = 0;
+    int rc;
 
-    while (connection->owed > 0) {
-        done = recv(connection->socket, &reply, sizeof(reply), flags);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done != (ssize_t)sizeof(reply))
-            return; /* not yet, or never */
-        if (reply.lp_rc < 0)
-            connection->refused = (int)reply.lp_rc;
-        connection->owed--;
-    }
+    if (connection->refused == 0 &&
+        recv(connection->socket, &reply, sizeof(reply), MSG_DONTWAIT) == (ssize_t)sizeof(reply))
+        connection->refused = (int)reply.lp_rc;
+    rc = connection->refused;
+    connection->refused = 0;
+    return rc;
 }
 
 static long verb(struct connection *connection, unsigned cmd, void *params)
@@ -285,8 +287,7 @@ static long verb(struct connection *connection, unsigned cmd, void *params)
     if (__atomic_load_n(&connection->lost, __ATOMIC_RELAXED))
         return -ECONNRESET;
     port_mutex_lock(&connection->request_lock);
-    read_owed(connection, 0);
-    rc = call_make(connection->socket, &call);
+    rc = call_make(connection->socket, &call, &connection->refused);
     port_mutex_unlock(&connection->request_lock);
     /* The daemon may have carried out what it did not answer. */
     if (rc == -ECONNRESET)
@@ -294,24 +295,23 @@ static long verb(struct connection *connection, unsigned cmd, void *params)
     return rc;
 }
 
-/* A submission of a thread that then waits for events: the daemon's answer can wait, too. An error
- * is that of the next one, which comes because the ring stays as it is. */
+/* A submission of a thread that then waits for events: the daemon answers only if it fails. Then no
+ * event comes, the ring stays as it is, and the next submission looks for the reason. */
 static int submit(struct connection *connection, void *reference)
 {
     struct m0_lnet_dev_tm_params params = {reference};
     struct call call;
-    int rc;
+    int rc = 0;
 
     if (__atomic_load_n(&connection->lost, __ATOMIC_RELAXED))
         return -ECONNRESET;
-    call_init(&call, M0_LNET_SQ_SUBMIT, &params);
+    call_init(&call, M0_LNET_LIVE_SUBMIT, &params);
     port_mutex_lock(&connection->request_lock);
-    read_owed(connection, MSG_DONTWAIT);
-    rc = connection->refused;
-    connection->refused = 0;
+    if (connection->refused != 0 ||
+        __atomic_exchange_n(&connection->doubted, false, __ATOMIC_RELAXED))
+        rc = take_refused(connection);
     if (rc == 0)
         rc = request_send(connection->socket, &call);
-    connection->owed += rc == 0;
     port_mutex_unlock(&connection->request_lock);
     return rc == -EPIPE ? -ECONNRESET : rc;
 }
@@ -382,10 +382,11 @@ static int attach(int socket)
 {
     struct m0_lnet_dev_arena_attach_params params;
     struct call call;
+    int none;
 
     call_init(&call, M0_LNET_ARENA_ATTACH, &params);
     call.file = m0_live_arena_file(&params.daa_address, &params.daa_bytes);
-    return (int)call_make(socket, &call);
+    return (int)call_make(socket, &call, &none); /* nothing was submitted */
 }
 
 static void connection_free(struct connection *connection)
@@ -454,7 +455,10 @@ static long unix_ioctl(void *handle, unsigned cmd, void *arg)
         return event_wait(connection, arg);
     case M0_LNET_SQ_SUBMIT_AND_WAIT:
         rc = submit(connection, ((struct m0_lnet_dev_buf_event_wait_params *)arg)->dbw_ktm);
-        return rc < 0 ? rc : event_wait(connection, arg);
+        rc = rc < 0 ? rc : event_wait(connection, arg);
+        if (rc == -ETIMEDOUT)
+            __atomic_store_n(&connection->doubted, true, __ATOMIC_RELAXED);
+        return rc;
     case M0_LNET_TM_WAKE:
         return tm_wake(connection, ((struct m0_lnet_dev_tm_params *)arg)->dtp_ktm);
     case M0_LNET_TM_START:
@@ -505,13 +509,13 @@ int m0_live_stats(const char *socket, struct m0_live_stats *stats)
 {
     struct m0_lnet_dev_live_stats_params params = {0};
     struct call call;
-    int fd = connect_to(socket);
+    int fd = connect_to(socket), none;
     long rc;
 
     if (fd < 0)
         return fd;
     call_init(&call, M0_LNET_LIVE_STATS, &params);
-    rc = call_make(fd, &call);
+    rc = call_make(fd, &call, &none);
     close(fd);
     *stats = (struct m0_live_stats){params.dls_files,        params.dls_tms,
                                     params.dls_bufs,         params.dls_bevs,

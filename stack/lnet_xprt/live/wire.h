@@ -8,7 +8,8 @@
  * parameters if the verb returns some, and what the verb wrote to the process's memory. The first
  * request is M0_LNET_ARENA_ATTACH with the descriptor of a sealed memory file; all that the process
  * shares lies in there. Verbs that wait never cross: events are in the shared memory, and the
- * daemon wakes the futex in the low half of cbcq_count when the first one arrives.
+ * daemon wakes the futex in the low half of cbcq_count when the first one arrives and ctm_asleep is
+ * set.
  */
 #ifndef JACQUARD_M0_LIVE_WIRE_H
 #define JACQUARD_M0_LIVE_WIRE_H
@@ -54,6 +55,11 @@ struct m0_lnet_dev_live_stats_params {
  * released.
  */
 #define M0_LNET_LIVE_CLOSE _IO(M0_LNET_IOC_MAGIC, 0x4f)
+
+/* M0_LNET_SQ_SUBMIT that has a reply only if it failed, and a late one: whoever reads the reply of
+ * another request may find it first. */
+#define M0_LNET_LIVE_SUBMIT M0_LNET_IOW(0x4d, tm)
+#define M0_LIVE_LATE UINT64_MAX /* lp_bytes of a late reply, which is its head */
 
 _Static_assert(sizeof(struct m0_lnet_dev_bev_bless_n_params) <= M0_LIVE_PARAMS_MAX, "room");
 

@@ -7,10 +7,12 @@ M0_TL_DESCR_DEFINE(m0_nep, "end points of a machine", , struct m0_net_end_point,
                    nep_magix, M0_NET_NEP_MAGIC, M0_NET_NEP_HEAD_MAGIC);
 M0_TL_DEFINE(m0_nep, , struct m0_net_end_point);
 
-bool m0_net__ep_invariant(const struct m0_net_end_point *ep, const struct m0_net_transfer_mc *tm)
+bool m0_net__ep_invariant(const struct m0_net_end_point *ep, const struct m0_net_transfer_mc *tm,
+                          bool under_tm_mutex)
 {
     return ep != NULL && ep->nep_magix == M0_NET_NEP_MAGIC && ep->nep_tm == tm &&
-           ep->nep_addr != NULL && m0_ref_read(&ep->nep_ref) > 0;
+           ep->nep_addr != NULL && m0_ref_read(&ep->nep_ref) > 0 &&
+           (!under_tm_mutex || m0_nep_tlist_contains(&tm->ntm_end_points, ep));
 }
 
 int m0_net_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,

@@ -28,11 +28,16 @@ struct m0_net_root {
     void *nr_mem; /* of the transport in memory */
 };
 struct m0_net_root *m0_net_root(void); /* makes it */
+/* The mutex that a transport's xo_dom_init and xo_dom_fini run under. */
+#define m0_net_mutex (m0_net_root()->nr_mutex)
 
 bool m0_net__tm_state_is_valid(enum m0_net_tm_state state);
 bool m0_net__tm_invariant(const struct m0_net_transfer_mc *tm);
 bool m0_net__buffer_invariant(const struct m0_net_buffer *buf);
-bool m0_net__ep_invariant(const struct m0_net_end_point *ep, const struct m0_net_transfer_mc *tm);
+/* under_tm_mutex: also that the machine has it in its list */
+bool m0_net__ep_invariant(const struct m0_net_end_point *ep, const struct m0_net_transfer_mc *tm,
+                          bool under_tm_mutex);
+bool m0_net__qtype_is_valid(enum m0_net_queue_type qtype);
 int m0_net__buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm); /* ntm_mutex */
 /* A callback begins or has ended; ntm_mutex. */
 void m0_net__tm_callback_begin(struct m0_net_transfer_mc *tm);

@@ -48,6 +48,11 @@ void m0_net__tm_callback_end(struct m0_net_transfer_mc *tm)
         m0_chan_broadcast(&tm->ntm_chan);
 }
 
+bool m0_net__qtype_is_valid(enum m0_net_queue_type qtype)
+{
+    return qtype < M0_NET_QT_NR;
+}
+
 static bool event_invariant(const struct m0_net_tm_event *ev)
 {
     if (ev->nte_type >= M0_NET_TEV_NR || ev->nte_tm == NULL)
@@ -56,7 +61,7 @@ static bool event_invariant(const struct m0_net_tm_event *ev)
         return true;
     return m0_net__tm_state_is_valid(ev->nte_next_state) &&
            ergo(ev->nte_next_state == M0_NET_TM_STARTED,
-                m0_net__ep_invariant(ev->nte_ep, ev->nte_tm));
+                m0_net__ep_invariant(ev->nte_ep, ev->nte_tm, false));
 }
 
 /* Buffers of a pool that are still in the receive queue leave it; `returned` gathers them. */

@@ -1,220 +1,196 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parts of the kernel and of libcfs that consumers of the kernel's LNet use besides LNet
- * itself, for code in user space: pages, vectors, lists, spin locks, atomics, byte order, jiffies.
- *
- * A page is a block of 4096 bytes at a multiple of 4096, and its struct page is that address.
+ * What kernel code that uses LNet says besides: messages, assertions, memory, and small helpers of
+ * the kernel. There are no threads, wait queues, timers or jiffies that count: a consumer in user
+ * space has its own. The headers of LNet include libcfs/shims.h only.
  */
 #ifndef JACQUARD_LIBCFS_H
 #define JACQUARD_LIBCFS_H
 
-#include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <linux/types.h>
-#include <sys/uio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#ifndef PAGE_SIZE
-#define PAGE_SHIFT 12
-#define PAGE_SIZE (1UL << PAGE_SHIFT)
-#define PAGE_MASK (~(PAGE_SIZE - 1))
-#endif
+#include "libcfs/shims.h"
 
-struct page; /* opaque */
+/* ---- messages and assertions ----------------------------------------------------------------- */
 
-static inline void *page_address(const struct page *page)
-{
-    return (void *)page;
-}
-static inline struct page *virt_to_page(const void *address)
-{
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the page of an address is a matter of its bits */
-    return (struct page *)((uintptr_t)address & PAGE_MASK);
-}
-
-struct kvec {
-    void *iov_base;
-    size_t iov_len;
-};
-
-#ifndef likely
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#endif
-#ifndef container_of
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-#endif
-
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-struct list_head {
-    struct list_head *next, *prev;
-};
-
-#define LIST_HEAD_INIT(name) \
-    {                        \
-        &(name), &(name)     \
-    }
-#define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
-
-static inline void INIT_LIST_HEAD(struct list_head *list)
-{
-    list->next = list;
-    list->prev = list;
-}
-static inline void list_insert_between(struct list_head *entry, struct list_head *prev,
-                                       struct list_head *next)
-{
-    next->prev = entry;
-    entry->next = next;
-    entry->prev = prev;
-    prev->next = entry;
-}
-static inline void list_add(struct list_head *entry, struct list_head *head)
-{
-    list_insert_between(entry, head, head->next);
-}
-static inline void list_add_tail(struct list_head *entry, struct list_head *head)
-{
-    list_insert_between(entry, head->prev, head);
-}
-static inline void list_del_init(struct list_head *entry)
-{
-    entry->next->prev = entry->prev;
-    entry->prev->next = entry->next;
-    INIT_LIST_HEAD(entry);
-}
-static inline void list_del(struct list_head *entry)
-{
-    list_del_init(entry);
-}
-static inline bool list_empty(const struct list_head *head)
-{
-    return head->next == head;
-}
-static inline void list_move(struct list_head *entry, struct list_head *head)
-{
-    list_del_init(entry);
-    list_add(entry, head);
-}
-static inline void list_move_tail(struct list_head *entry, struct list_head *head)
-{
-    list_del_init(entry);
-    list_add_tail(entry, head);
-}
-static inline void list_splice_init(struct list_head *list, struct list_head *head)
-{
-    if (list_empty(list))
-        return;
-
-    list->next->prev = head;
-    list->prev->next = head->next;
-    head->next->prev = list->prev;
-    head->next = list->next;
-    INIT_LIST_HEAD(list);
-}
-
-#define list_entry(ptr, type, member) container_of(ptr, type, member)
-#define list_first_entry(head, type, member) list_entry((head)->next, type, member)
-#define list_for_each(pos, head) for (pos = (head)->next; pos != (head); pos = pos->next)
-#define list_for_each_safe(pos, n, head) \
-    for (pos = (head)->next, n = pos->next; pos != (head); pos = n, n = pos->next)
-#define list_for_each_entry(pos, head, member)                                             \
-    for (pos = list_entry((head)->next, __typeof__(*pos), member); &pos->member != (head); \
-         pos = list_entry(pos->member.next, __typeof__(*pos), member))
-#define list_for_each_entry_safe(pos, n, head, member)              \
-    for (pos = list_entry((head)->next, __typeof__(*pos), member),  \
-        n = list_entry(pos->member.next, __typeof__(*pos), member); \
-         &pos->member != (head); pos = n, n = list_entry(n->member.next, __typeof__(*n), member))
-
-/* ---- locks and atomics ----------------------------------------------------------------------- */
-
-typedef struct {
-    int locked;
-} spinlock_t;
-
-static inline void spin_lock_init(spinlock_t *lock)
-{
-    __atomic_store_n(&lock->locked, 0, __ATOMIC_RELAXED);
-}
-static inline void spin_lock(spinlock_t *lock)
-{
-    while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE) != 0)
-        __builtin_ia32_pause();
-}
-static inline void spin_unlock(spinlock_t *lock)
-{
-    __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
-}
-#define spin_lock_bh spin_lock
-#define spin_unlock_bh spin_unlock
-#define spin_lock_irqsave(lock, flags) \
+/* Errors and warnings go to standard error; debugging messages cost nothing. */
+#define D_NET 0
+#define D_NETERROR 0
+#define D_RPCTRACE 0
+#define D_WARNING 0
+#define D_ERROR 0
+#define D_INFO 0
+#define CDEBUG(mask, ...)              \
     do {                               \
-        (flags) = 0;                   \
-        spin_lock(lock);               \
+        if (0)                         \
+            (void)printf(__VA_ARGS__); \
     } while (0)
-#define spin_unlock_irqrestore(lock, flags) \
-    do {                                    \
-        (void)(flags);                      \
-        spin_unlock(lock);                  \
+#define CERROR(...) ((void)fprintf(stderr, __VA_ARGS__))
+#define CWARN CERROR
+#define CNETERR CERROR
+#define CEMERG CERROR
+#define LCONSOLE_ERROR CERROR
+#define LCONSOLE_WARN CERROR
+#define LCONSOLE_INFO CERROR
+#define LCONSOLE_ERROR_MSG(number, ...) CERROR(__VA_ARGS__)
+#define KERN_ERR ""
+#define KERN_WARNING ""
+#define KERN_INFO ""
+#define printk CERROR
+#define pr_err CERROR
+#define pr_warn CERROR
+#define pr_info CERROR
+
+#define LBUG() abort()
+#define LASSERTF(condition, ...)                                          \
+    do {                                                                  \
+        if (unlikely(!(condition))) {                                     \
+            CERROR("%s:%d: %s failed: ", __FILE__, __LINE__, #condition); \
+            CERROR(__VA_ARGS__);                                          \
+            LBUG();                                                       \
+        }                                                                 \
     } while (0)
+#define LASSERT(condition) LASSERTF(condition, "\n")
+#define CLASSERT(condition) _Static_assert(condition, #condition)
+#define BUILD_BUG_ON(condition) _Static_assert(!(condition), #condition)
 
-typedef struct {
-    int counter;
-} atomic_t;
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-#define ATOMIC_INIT(i) \
-    {                  \
-        (i)            \
-    }
-static inline int atomic_read(const atomic_t *v)
+typedef unsigned gfp_t; /* has no effect: there is always time to wait for memory */
+#define GFP_KERNEL 0
+#define GFP_NOFS 0
+#define GFP_ATOMIC 0
+
+static inline void *kmalloc(size_t bytes, gfp_t flags)
 {
-    return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
+    (void)flags;
+    return malloc(bytes);
 }
-static inline void atomic_set(atomic_t *v, int i)
+static inline void *kzalloc(size_t bytes, gfp_t flags)
 {
-    __atomic_store_n(&v->counter, i, __ATOMIC_RELAXED);
+    (void)flags;
+    return calloc(1, bytes);
 }
-static inline int atomic_add_return(int i, atomic_t *v)
+static inline void kfree(const void *memory)
 {
-    return __atomic_add_fetch(&v->counter, i, __ATOMIC_SEQ_CST);
+    free((void *)memory);
 }
-static inline void atomic_inc(atomic_t *v)
+/* Zeroed memory in `ptr`, or NULL. */
+#define LIBCFS_ALLOC(ptr, size) ((ptr) = kzalloc(size, GFP_NOFS))
+#define LIBCFS_ALLOC_ATOMIC LIBCFS_ALLOC
+#define LIBCFS_FREE(ptr, size) kfree(ptr)
+
+static inline struct page *alloc_page(gfp_t flags)
 {
-    (void)atomic_add_return(1, v);
+    (void)flags;
+    return (struct page *)aligned_alloc(PAGE_SIZE, PAGE_SIZE);
 }
-static inline void atomic_dec(atomic_t *v)
+static inline void __free_page(struct page *page)
 {
-    (void)atomic_add_return(-1, v);
+    free(page);
 }
-static inline int atomic_inc_return(atomic_t *v)
+static inline void *kmap(struct page *page)
 {
-    return atomic_add_return(1, v);
+    return page_address(page);
 }
-static inline bool atomic_dec_and_test(atomic_t *v)
+static inline void kunmap(struct page *page)
 {
-    return atomic_add_return(-1, v) == 0;
+    (void)page;
+}
+#define PAGE_CACHE_SIZE PAGE_SIZE
+#define PAGE_ALIGN(address) (((address) + PAGE_SIZE - 1) & PAGE_MASK)
+#define offset_in_page(address) ((unsigned long)(address) & ~PAGE_MASK)
+
+/* ---- lists, locks, atomics, numbers ---------------------------------------------------------- */
+
+static inline bool list_is_singular(const struct list_head *head)
+{
+    return !list_empty(head) && head->next == head->prev;
+}
+static inline void list_splice(struct list_head *list, struct list_head *head)
+{
+    struct list_head copy = *list;
+
+    list_splice_init(list, head); /* and leaves the list as it was */
+    *list = copy;
+}
+static inline void list_splice_tail_init(struct list_head *list, struct list_head *head)
+{
+    list_splice_init(list, head->prev);
+}
+#define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
+#define list_first_entry_or_null(head, type, member) \
+    (list_empty(head) ? NULL : list_first_entry(head, type, member))
+#define list_next_entry(pos, member) list_entry((pos)->member.next, __typeof__(*(pos)), member)
+
+#define DEFINE_SPINLOCK(name) spinlock_t name = {0}
+#define assert_spin_locked(lock) LASSERT((lock)->locked != 0)
+
+static inline void atomic_add(int i, atomic_t *v)
+{
+    (void)atomic_add_return(i, v);
+}
+static inline void atomic_sub(int i, atomic_t *v)
+{
+    (void)atomic_add_return(-i, v);
+}
+static inline int atomic_sub_return(int i, atomic_t *v)
+{
+    return atomic_add_return(-i, v);
+}
+static inline int atomic_dec_return(atomic_t *v)
+{
+    return atomic_add_return(-1, v);
+}
+static inline bool atomic_sub_and_test(int i, atomic_t *v)
+{
+    return atomic_add_return(-i, v) == 0;
+}
+static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
+{
+    __atomic_compare_exchange_n(&v->counter, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return old; /* what it was */
 }
 
-/* ---- byte order, time ------------------------------------------------------------------------ */
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#endif
+#define min_t(type, a, b)                      \
+    ({                                         \
+        type min_a__ = (a), min_b__ = (b);     \
+        min_a__ < min_b__ ? min_a__ : min_b__; \
+    })
+#define max_t(type, a, b)                      \
+    ({                                         \
+        type max_a__ = (a), max_b__ = (b);     \
+        max_a__ > max_b__ ? max_a__ : max_b__; \
+    })
+#define DIV_ROUND_UP(value, step) (((value) + (step)-1) / (step))
+#define READ_ONCE(place) (*(const volatile __typeof__(place) *)&(place))
+#define WRITE_ONCE(place, value) (*(volatile __typeof__(place) *)&(place) = (value))
+#define smp_mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-#define le16_to_cpu(x) ((__u16)(x)) /* x86-64 is little-endian */
-#define le32_to_cpu(x) ((__u32)(x))
-#define le64_to_cpu(x) ((__u64)(x))
-#define cpu_to_le16(x) ((__u16)(x))
-#define cpu_to_le32(x) ((__u32)(x))
-#define cpu_to_le64(x) ((__u64)(x))
-#define __swab16s(x) (*(x) = __builtin_bswap16(*(x)))
-#define __swab32s(x) (*(x) = __builtin_bswap32(*(x)))
-#define __swab64s(x) (*(x) = __builtin_bswap64(*(x)))
+#define __swab16 __builtin_bswap16
+#define __swab32 __builtin_bswap32
+#define __swab64 __builtin_bswap64
+#define be16_to_cpu(x) __swab16(x)
+#define be32_to_cpu(x) __swab32(x)
+#define be64_to_cpu(x) __swab64(x)
+#define cpu_to_be16(x) __swab16(x)
+#define cpu_to_be32(x) __swab32(x)
+#define cpu_to_be64(x) __swab64(x)
+#define le32_to_cpus(place) ((void)(place))
+#define le64_to_cpus(place) ((void)(place))
 
-#undef HZ /* the system has another one */
-#define HZ 1000L /* a jiffy is a millisecond of the node's time */
-#define MAX_SCHEDULE_TIMEOUT LONG_MAX
-#define cfs_time_seconds(seconds) ((long)(seconds)*HZ)
-#define msecs_to_jiffies(ms) ((long)(ms))
-#define jiffies_to_msecs(j) ((unsigned)(j))
+#define EXPORT_SYMBOL(name) _Static_assert(1, "")
+#define MODULE_LICENSE(text) _Static_assert(1, "")
+#define MODULE_AUTHOR(text) _Static_assert(1, "")
+#define MODULE_DESCRIPTION(text) _Static_assert(1, "")
+#define MODULE_PARM_DESC(name, text) _Static_assert(1, "")
+#define module_param(name, type, mode) _Static_assert(1, "")
+#define __init
+#define __exit
 
 #endif

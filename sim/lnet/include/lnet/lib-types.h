@@ -7,7 +7,7 @@
 #define JACQUARD_LNET_LIB_TYPES_H
 
 #include <linux/types.h>
-#include "libcfs/libcfs.h"
+#include "libcfs/shims.h"
 #include "lnet/nidstr.h"
 #include "lustre/lustre_ver.h"
 

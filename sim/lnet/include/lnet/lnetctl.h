@@ -104,6 +104,10 @@ struct libcfs_ioctl_data {
     void *ioc_pbuf2;
     char ioc_bulk[];
 };
+/* Begins the arguments of a call. */
+#define LIBCFS_IOC_INIT(data)     \
+    ((data) = (__typeof__(data)){ \
+         .ioc_hdr = {.ioc_len = sizeof(data), .ioc_version = LIBCFS_IOCTL_VERSION}})
 
 struct lnet_ioctl_config_data {
     struct libcfs_ioctl_hdr cfg_hdr;

@@ -7,7 +7,7 @@
 #define JACQUARD_LNET_NIDSTR_H
 
 #include <linux/types.h>
-#include "libcfs/libcfs.h"
+#include "libcfs/shims.h"
 
 typedef __u64 lnet_nid_t; /* type of network : 16, number of network : 16, address : 32 */
 

@@ -477,3 +477,14 @@ static const struct m0_net_xprt_ops mem_ops = {
     .xo_rpc_max_recv_msgs = default_xo_rpc_max_recv_msgs,
 };
 const struct m0_net_xprt m0_net_bulk_mem_xprt = {.nx_name = "bulk-mem", .nx_ops = &mem_ops};
+
+int m0_mem_xprt_init(void)
+{
+    m0_net_xprt_register(&m0_net_bulk_mem_xprt);
+    return 0;
+}
+
+void m0_mem_xprt_fini(void)
+{
+    m0_net_xprt_deregister(&m0_net_bulk_mem_xprt);
+}

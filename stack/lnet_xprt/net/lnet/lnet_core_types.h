@@ -103,6 +103,7 @@ struct nlx_core_transfer_mc {
     uint64_t ctm_mb_counter; /* of the next passive buffer */
     void *ctm_upvt, *ctm_kpvt;
     unsigned _debug_;
+    uint32_t ctm_asleep; /* atomic: the consumer waits, so the first event wakes it */
 };
 
 struct nlx_core_buffer {

@@ -18,6 +18,8 @@ enum {
 #define NLXDBGP(ptr, level, ...) ((void)0)
 #define NLXDBGnr(ptr, level, statement) ((void)0)
 #define NLXDBGPnr(ptr, level, ...) ((void)0)
+#define NLXDBGnl(ptr, level, statement) ((void)0)
+#define NLXDBGPnl(ptr, level, ...) ((void)0)
 #define NLXP(...) ((void)0)
 #endif
 

@@ -71,8 +71,10 @@ bool nlx_kcore_bevq_put(struct nlx_kcore_transfer_mc *ktm,
     ktm->ktm_producer = next;
     ctm = nlx_kcore_map(kd, &ktm->ktm_ctm_loc);
     ctm->ctm_bevq.cbcq_producer_loc = next->kbe_loc;
-    /* Publishes the slot. */
-    if (m0_atomic64_add_return(&ctm->ctm_bevq.cbcq_count, 1) == 1 && kd->kd_ring != NULL)
+    /* Publishes the slot. The consumer says that it sleeps before it looks at the count for the
+     * last time, so one of the two sees what the other one did. */
+    if (m0_atomic64_add_return(&ctm->ctm_bevq.cbcq_count, 1) == 1 && kd->kd_ring != NULL &&
+        __atomic_load_n(&ctm->ctm_asleep, __ATOMIC_SEQ_CST) != 0)
         kd->kd_ring(&ctm->ctm_bevq.cbcq_count);
     nlx_kcore_unmap(kd, &ktm->ktm_ctm_loc);
     return true;

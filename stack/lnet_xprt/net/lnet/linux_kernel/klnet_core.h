@@ -67,8 +67,8 @@ struct nlx_kcore_domain {
      * context. */
     void *(*kd_map)(const struct nlx_kcore_domain *kd, struct page *page);
     void (*kd_unmap)(const struct nlx_kcore_domain *kd, struct page *page);
-    /* The first event is in a ring that was empty; `count` is its mapped cbcq_count. NULL: the
-     * consumer waits in ko_buf_event_wait only. Called in any context. */
+    /* The first event is in a ring that was empty, and the consumer sleeps; `count` is its mapped
+     * cbcq_count. NULL: the consumer waits in ko_buf_event_wait only. Called in any context. */
     void (*kd_ring)(struct m0_atomic64 *count);
 };
 

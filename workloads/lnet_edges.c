@@ -37,9 +37,12 @@ struct test {
 
 /* ---- content --------------------------------------------------------------------------------- */
 
+/* Pseudo-random: a byte of another message or place differs nearly always. */
 static uint8_t byte_of(uint32_t from, uint64_t key, size_t at)
 {
-    return (uint8_t)(at * 7 + (at >> 8) * 31 + key * 13 + from * 101 + 1);
+    uint64_t word = (at + 1 + (key << 32) + ((uint64_t)from << 48)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint8_t)((word ^ word >> 32) * UINT64_C(0xbf58476d1ce4e5b9) >> 56);
 }
 
 static void fill(uint8_t *to, size_t bytes, uint32_t from, uint64_t key)

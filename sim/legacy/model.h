@@ -9,8 +9,6 @@
 
 #include "legacy/network.h"
 
-#include "engine/random.h"
-
 /* A kind of network: a static object of its folder, listed in network.c. */
 struct legacy_model {
     const char *name; /* as scenarios name the kind */
@@ -43,7 +41,6 @@ struct legacy_network {
     const struct legacy_model *model;
     struct legacy_network_config config;
     double *values; /* of the model's params */
-    struct sim_random random;
     struct legacy_counters counters;
     void *devices; /* the model's */
     uint32_t endpoints;

@@ -65,7 +65,6 @@ bool legacy_process_alive(const struct legacy_network *network, uint64_t process
 struct legacy_network *legacy_network_create(const struct legacy_network_config *config)
 {
     struct legacy_network *network = g_new0(struct legacy_network, 1);
-    char *stream = g_strconcat("legacy/", config->name, NULL);
     size_t i;
 
     network->model = models[config->kind];
@@ -75,8 +74,6 @@ struct legacy_network *legacy_network_create(const struct legacy_network_config 
     network->values = g_new(double, network->model->param_count);
     for (i = 0; i < network->model->param_count; i++)
         network->values[i] = network->model->params[i].value;
-    sim_random_init(&network->random, config->seed, stream, 0);
-    g_free(stream);
     network->devices = network->model->create(network);
     return network;
 }

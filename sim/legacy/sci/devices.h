@@ -10,6 +10,7 @@
 #include <glib.h>
 
 #include "engine/ledger.h"
+#include "engine/random.h"
 #include "model.h"
 #include "sisci_api.h"
 
@@ -49,6 +50,7 @@ struct sci_line;
 struct sci_card {
     struct sci_devices *devices;
     uint32_t endpoint;
+    uint64_t random_seed, sequences; /* of the sequences' streams; how many there were */
     struct legacy_resource link; /* out of the card */
     struct legacy_resource engine; /* for DMA */
     struct sci_line *buffers[SCI_BUFFERS]; /* not full, oldest first */
@@ -124,6 +126,7 @@ struct sci_sequence {
     unsigned refs; /* lines in flight and the map */
     struct sci_map *map; /* NULL: unmapped */
     bool created; /* by SCICreateMapSequence */
+    struct sim_random random; /* which of its lines overtakes another */
     GQueue in_flight; /* lines that have not become visible, oldest first */
     unsigned undecided; /* of them, those in the card or on the link */
     unsigned stored; /* lines since the last barrier */

@@ -78,8 +78,7 @@ static void write_words(const struct content *content)
 /* One of the lines that may be seen now. All of them left after the same barrier. */
 static struct sci_line *choose(struct sci_line *line)
 {
-    struct legacy_network *network = line->card->devices->network;
-    sim_time_t base = legacy_service(network, SCI_BASE_US, 1);
+    sim_time_t base = legacy_service(line->card->devices->network, SCI_BASE_US, 1);
     struct sci_line *candidates[REORDERED];
     uint32_t count = 0;
     GList *each;
@@ -91,7 +90,7 @@ static struct sci_line *choose(struct sci_line *line)
         if (other->epoch == line->epoch && other->content.left <= sim_now() - base)
             candidates[count++] = other;
     }
-    return count != 0 ? candidates[sim_random_below(&network->random, count)] : line;
+    return count != 0 ? candidates[sim_random_below(&line->sequence->random, count)] : line;
 }
 
 static void become_visible(struct sim_event *event)

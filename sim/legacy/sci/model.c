@@ -22,6 +22,7 @@ static void *create(struct legacy_network *network)
 {
     struct sci_devices *devices = g_new0(struct sci_devices, 1);
     char *book = g_strconcat(network->config.name, ".lines", NULL);
+    uint64_t seed = sim_hash_string(network->config.name, network->config.seed);
     uint32_t i;
 
     devices->network = network;
@@ -31,6 +32,7 @@ static void *create(struct legacy_network *network)
     for (i = 0; i < network->endpoints; i++) {
         devices->cards[i].devices = devices;
         devices->cards[i].endpoint = i;
+        devices->cards[i].random_seed = sim_mix(seed + i);
         devices->cards[i].waiters = g_ptr_array_new();
     }
     return devices;

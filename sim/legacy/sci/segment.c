@@ -265,7 +265,9 @@ static sci_error_t check_extent(size_t offset, size_t size, size_t whole)
 static struct sci_sequence *sequence_new(struct sci_map *map)
 {
     struct sci_sequence *sequence = g_new0(struct sci_sequence, 1);
+    struct sci_card *card = sci_map_card(map);
 
+    sim_random_init(&sequence->random, card->random_seed, "sequence", card->sequences++);
     sequence->refs = 1;
     sequence->map = map;
     sequence->waiters = g_ptr_array_new();

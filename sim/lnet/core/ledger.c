@@ -413,6 +413,17 @@ void lnet_connection_count(struct lnet_node *node, int change)
         sim_ledger_count(&connection_book, change == 1, change == -1);
 }
 
+void lnet_connection_garbled(struct lnet_ni *ni, lnet_nid_t peer)
+{
+    char text[LNET_NIDSTR_SIZE];
+
+    if (buckets == NULL)
+        return;
+    libcfs_nid2str_r(peer, text, sizeof(text));
+    sim_ledger_violation(&connection_book, "node %s received from %s what is no message of LNet",
+                         ni->node->name, text);
+}
+
 void lnet_connection_lost(struct lnet_ni *ni, lnet_nid_t peer)
 {
     lose(ni->node, peer, true);

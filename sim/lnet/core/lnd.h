@@ -96,6 +96,9 @@ void lnet_notify(struct lnet_ni *ni, lnet_nid_t peer, bool alive, sim_time_t whe
 /* Messages that were sent to `peer` completely may be lost: their connection failed. For the
  * ledger. */
 void lnet_connection_lost(struct lnet_ni *ni, lnet_nid_t peer);
+/* What came from `peer` is no message, or answers none. In a simulation that is a mistake of LNet,
+ * and a violation of its ledger. */
+void lnet_connection_garbled(struct lnet_ni *ni, lnet_nid_t peer);
 
 /* A driver has made (1) or freed (-1) a connection: for the ledger, and for leaks. */
 void lnet_connection_count(struct lnet_node *node, int change);

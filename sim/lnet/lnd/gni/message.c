@@ -154,6 +154,8 @@ bool lnet_gni_receive_all(struct lnet_gni_conn *conn)
             conn->rx_sequence++;
             conn->last_rx = conn->peer->last_alive = sim_local_time();
             status = dispatch(conn, &message, (const uint8_t *)head + sizeof(message));
+            if (status == -EPROTO)
+                lnet_connection_garbled(conn->owner->ni, conn->peer->nid);
         }
         if (status < 0) {
             conn->closing = true;

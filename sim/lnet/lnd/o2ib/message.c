@@ -159,6 +159,8 @@ void lnet_ib_message_arrived(struct lnet_ib_conn *conn, const void *bytes, uint3
         if (message.credits != 0)
             lnet_ib_send_queued(conn);
     }
+    if (rc == -EPROTO)
+        lnet_connection_garbled(conn->owner->ni, conn->peer->nid);
     if (rc < 0)
         lnet_ib_conn_close(conn, rc, LNET_MSG_STATUS_LOCAL_ERROR);
 }

@@ -415,6 +415,8 @@ void lnet_sock_conn_close_all(struct lnet_sock_conn *conn, int error)
         lnet_sock_conn_close(conn, error);
         return;
     }
+    if (error == -EPROTO)
+        lnet_connection_garbled(conn->sock->ni, peer->id.nid);
     lnet_sock_peer_hold(peer);
     lnet_sock_conn_close(conn, error);
     lnet_sock_peer_close(peer, error);

@@ -72,23 +72,27 @@ def between_processes(program, *arguments, size=2, fabric=False, **variables):
     return done.stdout.splitlines()
 
 
+WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+
+
 def program_of(compiled):
-    return compiled("drivers", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+    return compiled("drivers", *WARNINGS)
 
 
 @pytest.fixture
 def run_case(compiled, tmp_path):
     """Runs a case of drivers.c; every rank must find that it is good."""
-    def run(network, case, size=2, adapters=None, check=0, variables=None, **more):
+    def run(network, case, size=2, adapters=None, check=0, variables=None, source="drivers", **more):
         variables = variables or {}
+        program = compiled(source, *WARNINGS)
         if network in SIMULATED:
             if network == "lnet_simulated":
                 more = lnet_on(size) | more
             variables = {"MAD_ADAPTERS": adapters or SIMULATED[network], **({"MAD_CHECK": str(check)} if check else {}), **variables}
-            result, lines = simulate(program_of(compiled), case, size=size, variables=variables, folder=tmp_path, **more)
+            result, lines = simulate(program, case, size=size, variables=variables, folder=tmp_path, **more)
             assert result.exit_code == 0, result.report()
         else:
-            lines = between_processes(program_of(compiled), case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network,
+            lines = between_processes(program, case, size=size, fabric="gni" in (adapters or network), MAD_ADAPTERS=adapters or network,
                                       MAD_CHECK=str(check), **variables)
         assert [line for line in lines if line == case] == [case] * size
         return lines
@@ -113,6 +117,15 @@ def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run_case, networ
 
 def test_mad_15_one_variable_three_times(run_case, network):
     run_case(network, "thrice")
+
+
+def test_mad_12_memory_of_later_is_not_read_before_the_end(run_case, network):
+    run_case(network, "later", source="blocks")
+
+
+@pytest.mark.parametrize("seeds", [2, pytest.param(50, marks=pytest.mark.full)])
+def test_mad_22_messages_of_ten_thousand_blocks(run_case, network, seeds):
+    run_case(network, "long", source="blocks", variables={"SEEDS": str(seeds)})
 
 
 def test_mad_20_an_empty_message(run_case, network):

@@ -38,14 +38,10 @@ static bool is_module(uint32_t type)
     return type == R_X86_64_DTPMOD64 || type == R_X86_64_DTPOFF64 || type == R_X86_64_TLSDESC;
 }
 
-static const char *const our_libraries[] = {"libugni.so.0",       "libpmi.so.0",
-                                            "libpmi2.so.0",       "libalpslli.so.0",
-                                            "libalpsutil.so.0",   "libudreg.so.0",
-                                            "libxpmem.so.0",      "librca.so.0",
-                                            "libwlm_detect.so.0", "libhugetlbfs.so.0",
-                                            "libvipl.so.0",       "libsisci.so.0",
-                                            "libsbp.so.0",
-                                            "libmadeleine.so.0",        NULL};
+static const char *const our_libraries[] = {
+    "libugni.so.0",  "libpmi.so.0",   "libpmi2.so.0", "libalpslli.so.0",    "libalpsutil.so.0",
+    "libudreg.so.0", "libxpmem.so.0", "librca.so.0",  "libwlm_detect.so.0", "libhugetlbfs.so.0",
+    "libvipl.so.0",  "libsisci.so.0", "libsbp.so.0",  "libmadeleine.so.0",  NULL};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -63,6 +63,13 @@ if(TARGET madeleine_shared)
   install(TARGETS mad_ping mad_test RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# The networks of its paper, for programs that call VIPL, SISCI or SBP themselves.
+if(TARGET vipl_shared)
+  install(DIRECTORY sim/legacy/include/ DESTINATION ${jacquard_headers}/legacy FILES_MATCHING PATTERN vipl.h PATTERN sisci_*.h PATTERN sbp_messages.h
+          PATTERN legacy EXCLUDE)
+  install(TARGETS vipl_shared sisci_shared sbp_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
 # The libraries that accompany libugni on a Cray system.
 if(TARGET jacquard_cray)
   install(DIRECTORY sim/cray/include/ DESTINATION ${jacquard_headers} FILES_MATCHING PATTERN *.h PATTERN cray EXCLUDE)
@@ -93,11 +100,32 @@ foreach(package IN ITEMS
   list(GET package 1 jacquard_package_libs)
   list(GET package 2 jacquard_package_meaning)
   set(jacquard_package cray-${name})
+  set(jacquard_package_cflags "-I\${includedir}/jacquard")
   if(jacquard_package_libs)
     set(jacquard_package_libs "-L\${libdir} ${jacquard_package_libs}")
   endif()
-  configure_file(cmake/cray-package.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/cray-${name}.pc @ONLY)
+  configure_file(cmake/package.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/cray-${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/cray-${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+# Madeleine II, and the networks of its paper: the module, folders of headers below include/jacquard, the library, a description.
+foreach(package IN ITEMS
+    "madeleine|madeleine|madeleine|Madeleine II, interface of April 2000"
+    "madeleine-2008|madeleine/compat/mad2_2008 madeleine|madeleine|Madeleine II, interface of 2008"
+    "vipl|legacy|vipl|VIPL 1.0, on simulated networks" "sisci|legacy|sisci|SISCI, on simulated networks"
+    "sbp|legacy|sbp|SBP, on simulated networks")
+  string(REPLACE "|" ";" package "${package}")
+  list(GET package 0 jacquard_package)
+  list(GET package 1 folders)
+  list(GET package 2 library)
+  if(NOT TARGET ${library}_shared)
+    continue()
+  endif()
+  list(GET package 3 jacquard_package_meaning)
+  string(REGEX REPLACE "([^ ]+)" "-I\${includedir}/jacquard/\\1" jacquard_package_cflags "${folders}")
+  set(jacquard_package_libs "-L\${libdir} -l${library}")
+  configure_file(cmake/package.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/${jacquard_package}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/pkgconfig/${jacquard_package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
 if(TARGET pmrun)

@@ -135,3 +135,38 @@ const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry 
             return drivers;
     return NULL;
 }
+
+/* That of the first entry in MAD_ADAPTERS, or an empty text. */
+static void default_selector(char *text, size_t size)
+{
+    const char *list = port_getenv("MAD_ADAPTERS");
+    size_t entry = list != NULL ? strcspn(list, ",") : 0, driver;
+
+    text[0] = '\0';
+    if (entry == 0)
+        return;
+    driver = strcspn(list, ",:");
+    if (driver < entry)
+        snprintf(text, size, "%.*s", (int)(entry - driver - 1), list + driver + 1);
+}
+
+int mad_adapter_set_complete(p_mad_adapter_set_t set, const struct mad_driver_entry *drivers)
+{
+    const struct mad_driver_entry *standard = mad_default_driver(drivers);
+    char selector[128];
+
+    default_selector(selector, sizeof(selector));
+    for (int i = 0; standard != NULL && i < set->size; i++) {
+        p_mad_adapter_description_t each = &set->description[i];
+
+        if (each->driver_id != mad_DRIVER_DEFAULT)
+            continue;
+        each->driver_id = standard->id;
+        if (each->adapter_selector == NULL && selector[0] != '\0') {
+            each->adapter_selector = strdup(selector);
+            if (each->adapter_selector == NULL)
+                return MAD_ENOMEM;
+        }
+    }
+    return MAD_OK;
+}

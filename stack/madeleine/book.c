@@ -81,9 +81,10 @@ void mad_book_pack(p_mad_connection_t connection, const struct mad_block *block)
 
     if (note == NULL)
         return;
-    note->digest = port_piece_digest(note->bytes, note->length);
-    if (note->send_mode == mad_send_LATER)
+    if (note->send_mode == mad_send_LATER) /* not read before mad_end_packing */
         return;
+    if (note->send_mode == mad_send_CHEAPER)
+        note->digest = port_piece_digest(note->bytes, note->length);
     piece = block_piece(connection, note);
     port_piece_sent(&piece, note->bytes, note->length);
 }

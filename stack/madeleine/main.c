@@ -188,14 +188,11 @@ static int adapter_count(const mad_adapter_set_t *set)
 /* By the network that starts the processes, if an adapter is one of its; else by PMI-2. */
 static struct mad_boot *find_boot(const mad_adapter_set_t *set)
 {
-    const struct mad_driver_entry *standard = mad_default_driver(mad_drivers), *each;
+    const struct mad_driver_entry *each;
 
     for (int i = 0; set != NULL && i < set->size; i++)
         for (each = mad_drivers; each->name != NULL; each++) {
-            mad_driver_id_t id = set->description[i].driver_id;
-
-            if (each->boot != NULL &&
-                (each->id == id || (id == mad_DRIVER_DEFAULT && each == standard)))
+            if (each->boot != NULL && each->id == set->description[i].driver_id)
                 return each->boot(set->description[i].adapter_selector);
         }
     return mad_boot_pmi2();
@@ -247,6 +244,10 @@ p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
     if (process->session != NULL || wrong != NULL) {
         MAD_REPORT(wrong != NULL ? MAD_EBOOT : MAD_ESTATE,
                    wrong != NULL ? wrong : "mad_init: the process has a session", NULL, -1);
+        return NULL;
+    }
+    if (adapter_set != NULL && mad_adapter_set_complete(adapter_set, mad_drivers) != MAD_OK) {
+        MAD_REPORT(MAD_ENOMEM, mad_error_text(MAD_ENOMEM), NULL, -1);
         return NULL;
     }
     if (read_configuration(configuration_file, &line, &options, &configuration)) {

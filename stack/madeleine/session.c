@@ -81,7 +81,6 @@ static int default_adapters_init(p_mad_madeleine_t madeleine, const struct mad_d
 static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_options *options)
 {
     const mad_adapter_set_t *set = options->adapters;
-    const struct mad_driver_entry *standard = mad_default_driver(options->drivers);
     int count = set != NULL ? set->size : madeleine->nb_driver, error = MAD_OK, i;
 
     madeleine->adapter = calloc((size_t)count, sizeof(*madeleine->adapter));
@@ -90,11 +89,9 @@ static int adapters_init(p_mad_madeleine_t madeleine, const struct mad_session_o
     if (set == NULL)
         return default_adapters_init(madeleine, options->drivers);
     for (i = 0; i < count && error == MAD_OK; i++) {
-        mad_driver_id_t id = set->description[i].driver_id;
+        const mad_adapter_description_t *each = &set->description[i];
 
-        if (id == mad_DRIVER_DEFAULT && standard != NULL)
-            id = standard->id;
-        error = adapter_init(madeleine, id, set->description[i].adapter_selector);
+        error = adapter_init(madeleine, each->driver_id, each->adapter_selector);
     }
     return error;
 }
@@ -148,14 +145,33 @@ static int configuration_init(p_mad_madeleine_t madeleine, const struct mad_boot
     return MAD_OK;
 }
 
+/* Where no file of 2000 has named it. */
+static int name_host(p_mad_madeleine_t madeleine, ntbx_host_id_t rank, const char *host)
+{
+    char **name = &madeleine->configuration.host_name[rank], *copy;
+
+    if ((*name)[0] != '\0')
+        return MAD_OK;
+    copy = strdup(host);
+    if (copy == NULL)
+        return MAD_ENOMEM;
+    free(*name);
+    *name = copy;
+    return MAD_OK;
+}
+
 static int publish(p_mad_madeleine_t madeleine, struct mad_boot *boot)
 {
     char key[MAD_KEY_MAX], host[256] = "";
     int error, i;
 
     port_host_name(host, sizeof(host));
+    if (host[0] == '\0')
+        snprintf(host, sizeof(host), "localhost");
+    error = name_host(madeleine, boot->rank, host);
     snprintf(key, sizeof(key), "mad.h.%d", boot->rank);
-    error = boot->ops->put(boot, key, host[0] != '\0' ? host : "localhost");
+    if (error == MAD_OK)
+        error = boot->ops->put(boot, key, host);
     for (i = 0; i < madeleine->nb_adapter && error == MAD_OK; i++) {
         snprintf(key, sizeof(key), "mad.a.%d.%d", boot->rank, i);
         error = boot->ops->put(boot, key, madeleine->adapter[i].parameter);
@@ -205,22 +221,17 @@ int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *te
     return error == MAD_OK && text[0] == '\0' ? MAD_EBOOT : error;
 }
 
-const char *mad_host_name(p_mad_madeleine_t madeleine, ntbx_host_id_t rank)
+int mad_host_of(p_mad_madeleine_t madeleine, ntbx_host_id_t rank, char *text, size_t size)
 {
-    char **name = &madeleine->configuration.host_name[rank];
     struct mad_boot *boot = full(madeleine)->boot;
-    char key[MAD_KEY_MAX], text[MAD_VALUE_MAX + 1], *copy;
+    char key[MAD_KEY_MAX];
+    int error;
 
-    if ((*name)[0] != '\0')
-        return *name;
     snprintf(key, sizeof(key), "mad.h.%d", rank);
-    if (boot->ops->get(boot, rank, key, text, sizeof(text)) != MAD_OK || text[0] == '\0')
-        return NULL;
-    copy = strdup(text);
-    if (copy == NULL)
-        return NULL;
-    free(*name);
-    return *name = copy;
+    error = boot->ops->get(boot, rank, key, text, size);
+    if (error == MAD_OK && text[0] == '\0')
+        error = MAD_EBOOT;
+    return error == MAD_OK ? name_host(madeleine, rank, text) : error;
 }
 
 uint64_t mad_job_hash(p_mad_madeleine_t madeleine)

@@ -17,6 +17,9 @@ struct mad_driver_entry {
 };
 /* The first one that can be used here, or that MAD_ADAPTERS names first; NULL: none. */
 const struct mad_driver_entry *mad_default_driver(const struct mad_driver_entry *drivers);
+/* Puts it in the place of mad_DRIVER_DEFAULT, with its selector in MAD_ADAPTERS where the set has
+ * none. MAD_ENOMEM. */
+int mad_adapter_set_complete(p_mad_adapter_set_t set, const struct mad_driver_entry *drivers);
 extern const struct mad_driver_entry mad_drivers[];
 
 struct mad_session_options {

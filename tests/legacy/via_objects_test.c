@@ -248,6 +248,11 @@ static void name_main(struct process *self)
     IS(VipNSInit(self->nic, NULL), VIP_SUCCESS);
     IS(VipNSGetHostByName(self->nic, "node1", &address.address, 0), VIP_SUCCESS);
     CHECK(address.address.HostAddress[5] == 1);
+    address.address.HostAddressLen = 0;
+    IS(VipNSGetHostByName(self->nic, "nid00001", &address.address, 0), VIP_SUCCESS);
+    CHECK(address.address.HostAddressLen == 6 && address.address.HostAddress[5] == 1);
+    IS(VipNSGetHostByName(self->nic, "nid00002", &address.address, 0), VIP_ERROR_NAMESERVICE);
+    IS(VipNSGetHostByName(self->nic, "1", &address.address, 0), VIP_ERROR_NAMESERVICE);
     IS(VipNSGetHostByName(self->nic, "node2", &address.address, 0), VIP_ERROR_NAMESERVICE);
     IS(VipNSGetHostByName(self->nic, "node1", &address.address, 1), VIP_ERROR_NAMESERVICE);
     IS(VipNSGetHostByName(self->nic, NULL, &address.address, 0), BAD);

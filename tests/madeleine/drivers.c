@@ -379,16 +379,19 @@ static void both_directions(p_mad_channel_t channel)
 static const struct boundary {
     size_t length;
     int link;
-} gni_links[] = {{1, 0},    {1023, 0}, {1024, 0}, {1025, 1},
-                 {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}},
+} gni_links[] = {{1, 0}, {1025, 0}, {12287, 0}, {12288, 0}, {12289, 2}, {1 << 30, 2}},
+  gni_links_set[] = {{1, 0},    {1023, 0}, {1024, 0}, {1025, 1},
+                     {8191, 1}, {8192, 1}, {8193, 2}, {1 << 30, 2}},
   lnet_links[] = {{1, 0}, {4095, 0}, {4096, 0}, {4097, 1}, {1 << 30, 1}};
 
 static void choice_of_links(p_mad_channel_t channel)
 {
     bool gni = strcmp(channel->adapter->driver->name, "gni") == 0;
-    const struct boundary *table = gni ? gni_links : lnet_links;
-    size_t count =
-        gni ? sizeof(gni_links) / sizeof(gni_links[0]) : sizeof(lnet_links) / sizeof(lnet_links[0]);
+    bool set = getenv("MAD_GNI_SMSG_MAX") != NULL; /* to 1024, and MAD_GNI_BTE_MIN to 8192 */
+    const struct boundary *table = !gni ? lnet_links : set ? gni_links_set : gni_links;
+    size_t count = !gni  ? sizeof(lnet_links) / sizeof(lnet_links[0])
+                   : set ? sizeof(gni_links_set) / sizeof(gni_links_set[0])
+                         : sizeof(gni_links) / sizeof(gni_links[0]);
     p_mad_connection_t out = channel->output_connection[1 - rank];
     const mad_driver_interface_t *interface = channel->adapter->driver->interface;
 

@@ -43,7 +43,7 @@ static void send_one(mad_send_mode_t send, int blocks)
     mad_end_packing(out);
 }
 
-static void mad_51_allocations_in_steady_state(void **state)
+static void mad_51_mad_98_allocations_in_steady_state(void **state)
 {
     static const struct link_kind kinds[] = {{EAGER, DYNAMIC, AGGREGATE, SIZE_MAX},
                                              {GROUP, DYNAMIC, SPLIT, SIZE_MAX},
@@ -90,7 +90,7 @@ static void mad_90_no_memory_for_a_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mad_51_allocations_in_steady_state),
+        cmocka_unit_test(mad_51_mad_98_allocations_in_steady_state),
         cmocka_unit_test(mad_90_no_memory_for_a_copy),
     };
 

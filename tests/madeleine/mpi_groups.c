@@ -78,6 +78,26 @@ static void exchange_group(p_mad_channel_t channel, int rank)
         require(blocks[i][(i + 1) * 200 - 1] == i + 1, "wrong data");
 }
 
+static void choice(p_mad_channel_t channel, int rank)
+{
+    static const size_t lengths[] = {1, 1024, 1025, 65536, 1 << 30};
+    p_mad_connection_t out = channel->output_connection[1 - rank];
+    const mad_link_t *link = &out->link[0];
+
+    require(out->nb_link == 1, "there are other transfer methods");
+    require(link->buffer_mode == mad_buffer_mode_dynamic &&
+                link->group_mode == mad_group_mode_split,
+            "the properties of the transfer method are others");
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+        for (int send = mad_send_SAFER; send <= mad_send_CHEAPER; send++)
+            for (int receive = mad_receive_EXPRESS; receive <= mad_receive_CHEAPER; receive++)
+                if (channel->adapter->driver->interface->choice != NULL)
+                    require(channel->adapter->driver->interface->choice(
+                                out, lengths[i], (mad_send_mode_t)send,
+                                (mad_receive_mode_t)receive) == link,
+                            "a block has another transfer method");
+}
+
 int main(int argc, char **argv)
 {
     p_mad_madeleine_t madeleine = mad_init(&argc, argv, NULL, NULL);
@@ -102,6 +122,7 @@ int main(int argc, char **argv)
         require(different == 1, "the channels have one communicator");
     }
     exchange_group(first, rank);
+    choice(first, rank);
     mad_exit(madeleine);
     madeleine =
         mad_init(&argc, argv, NULL, NULL); /* MPI does not start again, but a session does */

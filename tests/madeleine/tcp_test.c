@@ -195,6 +195,32 @@ static void mad_97_eight_blocks_in_one_system_call(void **state)
     ranks_run_clean(2, NULL, eight_blocks);
 }
 
+/* What a program with sockets does, too: one send for each message, and none of the receiver. */
+static void round_trips(p_mad_madeleine_t session, int rank)
+{
+    p_mad_channel_t channel = mad_open_channel(session, 0);
+    long before;
+
+    ranks_barrier();
+    before = sends;
+    ranks_barrier();
+    for (int i = 0; i < 100; i++) {
+        if (rank == 0)
+            ranks_send(channel, 1, i);
+        CHECK(ranks_receive(channel, NULL) == i);
+        if (rank == 1)
+            ranks_send(channel, 0, i);
+    }
+    ranks_barrier();
+    CHECK(sends == before + 200);
+    ranks_barrier();
+}
+
+static void mad_96_one_system_call_sends_a_message(void **state)
+{
+    ranks_run_clean(2, NULL, round_trips);
+}
+
 /* ---- adapters and sessions ------------------------------------------------------------------- */
 
 static void two_adapters(p_mad_madeleine_t session, int rank)
@@ -245,6 +271,7 @@ int main(void)
         cmocka_unit_test(mad_54_signals_interrupt_system_calls),
         cmocka_unit_test(mad_24_nothing_but_the_users_bytes),
         cmocka_unit_test(mad_97_eight_blocks_in_one_system_call),
+        cmocka_unit_test(mad_96_one_system_call_sends_a_message),
         cmocka_unit_test(mad_35_mad_78_two_adapters),
         cmocka_unit_test(mad_83_nothing_stays_open),
     };

@@ -63,13 +63,13 @@ def test_mad_10_mad_11_mad_13_mad_14_modes(run, name):
         assert re.findall(r"^ *(\d+) \d+\.\d{3}$", done.stderr, re.MULTILINE) == ["1", "66667", "133333", "199999"]
 
 
-CASES = {"figure_1": 2, "modes": 2, "thrice": 2, "empty": 2, "ready": 2, "half": 2, "several": 6, "senders": 8, "order": 2}
+CASES = {"later": 2, "long": 2, "figure_1": 2, "modes": 2, "thrice": 2, "empty": 2, "ready": 2, "half": 2, "several": 6, "senders": 8, "order": 2}
 
 
-def run_case(run, tmp_path, name, case):
-    """A case of drivers.c: every rank must find that it is good."""
-    program = tmp_path / "drivers"
-    command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / "drivers.c", "-o", program, f"-L{LIB}", "-lmadeleine",
+def run_case(run, tmp_path, name, case, source="drivers"):
+    """A case of drivers.c or blocks.c: every rank must find that it is good."""
+    program = tmp_path / source
+    command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / f"{source}.c", "-o", program, f"-L{LIB}", "-lmadeleine",
              f"-Wl,-rpath,{LIB}"])
     assert run(name, CASES[case], program, case).stdout.splitlines() == [case] * CASES[case]
 
@@ -93,6 +93,16 @@ def test_mad_10_mad_11_mad_13_mad_14_mad_18_every_size_and_mode(run, tmp_path, n
 @NAMES
 def test_mad_15_one_variable_three_times(run, tmp_path, name):
     run_case(run, tmp_path, name, "thrice")
+
+
+@NAMES
+def test_mad_12_memory_of_later_is_not_read_before_the_end(run, tmp_path, name):
+    run_case(run, tmp_path, name, "later", "blocks")
+
+
+@NAMES
+def test_mad_22_messages_of_ten_thousand_blocks(run, tmp_path, name):
+    run_case(run, tmp_path, name, "long", "blocks")
 
 
 @NAMES
@@ -126,7 +136,7 @@ def test_mad_31_messages_in_order(run, tmp_path, name):
 
 
 @BOTH
-def test_mad_58_mad_34_communicators_and_groups(run, name, tmp_path):
+def test_mad_58_mad_34_mad_53_communicators_and_groups(run, name, tmp_path):
     kind = name.split("-")[-1]
     program = tmp_path / "mpi_groups"
     command([f"mpicc.{kind}", "-Wall", "-Wextra", "-Werror", "-rdynamic", f"-I{jacquard.ROOT}/stack/madeleine/include", HERE / "mpi_groups.c",

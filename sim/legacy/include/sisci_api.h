@@ -20,6 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum {
     SCI_ERR_OK = 0,
     SCI_ERR_BUSY = 0x40000900,
@@ -236,4 +240,7 @@ void sisci_pause(uint64_t *seen, uint64_t nanoseconds);
 
 #pragma GCC visibility pop
 
+#ifdef __cplusplus
+}
+#endif
 #endif

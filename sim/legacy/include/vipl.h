@@ -298,6 +298,7 @@ VIP_RETURN VipCQWait(VIP_CQ_HANDLE CQHandle, VIP_ULONG Timeout, VIP_VI_HANDLE *V
                      VIP_BOOLEAN *RecvQueue);
 VIP_RETURN VipCQNotify(VIP_CQ_HANDLE CQHandle, VIP_PVOID Context, VIP_CQ_NOTIFY_HANDLER Handler);
 
+/* The name of a node is "node3", or "nid00003". Address->HostAddressLen: room there, 0: enough. */
 VIP_RETURN VipNSInit(VIP_NIC_HANDLE NicHandle, VIP_PVOID NSInitInfo);
 VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, const VIP_CHAR *Name,
                               VIP_NET_ADDRESS *Address, VIP_ULONG NameIndex);

@@ -257,19 +257,32 @@ bool via_host_find(const struct via_devices *devices, const VIP_NET_ADDRESS *add
     return *endpoint < devices->network->endpoints;
 }
 
+/* "node3", or what gethostname() says there, "nid00003". */
+static bool find_name(const struct via_devices *devices, const char *name, uint32_t *endpoint)
+{
+    const char *digits = name + (g_str_has_prefix(name, "node")  ? 4
+                                 : g_str_has_prefix(name, "nid") ? 3
+                                                                 : strlen(name));
+    guint64 number;
+
+    if (!g_ascii_string_to_unsigned(digits, 10, 0, devices->network->endpoints - 1, &number, NULL))
+        return false;
+    *endpoint = (uint32_t)number;
+    return true;
+}
+
 VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, const VIP_CHAR *Name,
                               VIP_NET_ADDRESS *Address, VIP_ULONG NameIndex)
 {
     const struct via_nic *nic = via_nic_get(NicHandle);
-    guint64 endpoint;
+    uint32_t endpoint;
 
     if (nic == NULL || Name == NULL || Address == NULL)
         return VIP_INVALID_PARAMETER;
-    if (!nic->names || NameIndex != 0 || strncmp(Name, "node", 4) != 0 ||
-        !g_ascii_string_to_unsigned(Name + 4, 10, 0, nic->process->devices->network->endpoints - 1,
-                                    &endpoint, NULL))
+    if (!nic->names || NameIndex != 0 || !find_name(nic->process->devices, Name, &endpoint))
         return VIP_ERROR_NAMESERVICE;
-    if (Address->HostAddressLen < VIA_ADDRESS_BYTES)
+    /* Many programs leave it 0, and have room for a discriminator and more. */
+    if (Address->HostAddressLen != 0 && Address->HostAddressLen < VIA_ADDRESS_BYTES)
         return VIP_INVALID_PARAMETER;
     Address->HostAddressLen = VIA_ADDRESS_BYTES;
     memcpy(Address->HostAddress, nic->address, 2);

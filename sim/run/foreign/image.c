@@ -38,17 +38,10 @@ static bool is_module(uint32_t type)
     return type == R_X86_64_DTPMOD64 || type == R_X86_64_DTPOFF64 || type == R_X86_64_TLSDESC;
 }
 
-static const char *const our_libraries[] = {"libugni.so.0",
-                                            "libpmi.so.0",
-                                            "libpmi2.so.0",
-                                            "libalpslli.so.0",
-                                            "libalpsutil.so.0",
-                                            "libudreg.so.0",
-                                            "libxpmem.so.0",
-                                            "librca.so.0",
-                                            "libwlm_detect.so.0",
-                                            "libhugetlbfs.so.0",
-                                            NULL};
+static const char *const our_libraries[] = {
+    "libugni.so.0",  "libpmi.so.0",   "libpmi2.so.0", "libalpslli.so.0",    "libalpsutil.so.0",
+    "libudreg.so.0", "libxpmem.so.0", "librca.so.0",  "libwlm_detect.so.0", "libhugetlbfs.so.0",
+    "libvipl.so.0",  "libsisci.so.0", "libsbp.so.0",  "libmadeleine.so.0",  NULL};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -313,6 +306,8 @@ static void change_dynamic(struct foreign_image *image, const struct dynamic *dy
         case DT_NEEDED:
             if (strcmp(string_at(dynamic, entry->d_un.d_val), "libfabric.so.1") == 0)
                 image->libfabric = true;
+            if (strcmp(string_at(dynamic, entry->d_un.d_val), "libugni.so.0") == 0)
+                image->ugni = true;
             if (!g_strv_contains(our_libraries, string_at(dynamic, entry->d_un.d_val))) {
                 g_ptr_array_add(image->needed, (char *)string_at(dynamic, entry->d_un.d_val));
                 break;
@@ -462,6 +457,11 @@ void foreign_image_close(struct foreign_image *image)
     g_array_free(image->variable_copies, TRUE);
     g_free(image->bytes);
     g_free(image);
+}
+
+bool foreign_image_uses_ugni(const struct foreign_image *image)
+{
+    return image->ugni;
 }
 
 bool foreign_image_uses_libfabric(const struct foreign_image *image)

@@ -39,7 +39,7 @@ struct foreign_image {
     uintptr_t locals_image;
     size_t locals_filled, locals_distance; /* distance 0: a shared object, the loader knows it */
     GArray *local_slots; /* struct place: distance of a variable from the thread pointer */
-    bool libfabric;
+    bool ugni, libfabric;
     /* while it is read */
     const ElfW(Phdr) * segments;
     uint16_t segment_count;

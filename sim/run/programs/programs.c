@@ -88,6 +88,7 @@ static struct program *open_foreign(const char *path, struct foreign_image *imag
     program->workload = workload;
     program->foreign = image;
     program->libfabric = foreign_image_uses_libfabric(image);
+    program->any_network = !foreign_image_uses_ugni(image) && !program->libfabric;
     return program;
 }
 

@@ -11,8 +11,12 @@
 enum {
     ALIGNMENT = 64,
     LINKS = 3,
-    SMSG_MAX = 1024, /* bytes of a block */
-    BTE_MIN = 8192, /* the longest block of FMA */
+    /*
+     * Where the curve of SMSG meets that of BTE, in steps of a frame; FMA is slower than one of
+     * them at every size, since both sides have to register memory for it, too.
+     */
+    SMSG_MAX = 12 * MGNI_FRAME_BYTES, /* bytes of a block */
+    BTE_MIN = SMSG_MAX, /* the longest block of FMA: none is */
     PROBE_MS = 500,
     RX_ENTRIES_LEAST = 1024,
     RX_ENTRIES_MOST = 65536,

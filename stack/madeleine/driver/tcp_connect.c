@@ -25,8 +25,7 @@ static int peer_address(p_mad_connection_t out, char *host, size_t size, unsigne
 {
     p_mad_adapter_t adapter = out->channel->adapter;
     p_mad_madeleine_t madeleine = adapter->driver->madeleine;
-    char parameter[1025], *colon;
-    const char *name, *own;
+    char parameter[1025], own[256], *colon;
     int error = mad_adapter_parameter(adapter, out->remote_host_id, parameter, sizeof(parameter));
 
     if (error != MAD_OK)
@@ -37,12 +36,12 @@ static int peer_address(p_mad_connection_t out, char *host, size_t size, unsigne
         snprintf(host, size, "%.*s", (int)(colon - parameter), parameter);
         return MAD_OK;
     }
-    name = mad_host_name(madeleine, out->remote_host_id);
-    own = mad_host_name(madeleine, madeleine->configuration.local_host_id);
-    if (name == NULL || own == NULL)
-        return MAD_EBOOT;
-    snprintf(host, size, "%s", strcmp(name, own) == 0 ? "127.0.0.1" : name);
-    return MAD_OK;
+    error = mad_host_of(madeleine, out->remote_host_id, host, size);
+    if (error == MAD_OK)
+        error = mad_host_of(madeleine, madeleine->configuration.local_host_id, own, sizeof(own));
+    if (error == MAD_OK && strcmp(host, own) == 0)
+        snprintf(host, size, "127.0.0.1");
+    return error;
 }
 
 static void write_hello(p_mad_connection_t out, unsigned char *hello)

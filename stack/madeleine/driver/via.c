@@ -131,6 +131,7 @@ void mad_via_register(p_mad_driver_t driver)
         .connect = mad_via_connect,
         .disconnect = mad_via_disconnect,
         .quiesce = mad_via_quiesce,
+        .give_up = mad_via_give_up,
         .choice = choice,
         .get_static_buffer = mad_via_get_static,
         .return_static_buffer = mad_via_return_static,

@@ -37,6 +37,7 @@ enum {
     MVIA_POOL = 64, /* frames that are allocated at a time */
     MVIA_LISTS = 16 /* the same of lists */
 };
+#define MVIA_REFUSED UINT32_MAX /* immediate data of a notice without data */
 
 /* A descriptor and its data, both in registered memory. */
 struct mvia_frame {
@@ -68,6 +69,7 @@ struct mvia_peer {
     p_mad_connection_t in, out;
     struct mvia_vi vi[MVIA_VIS];
     bool connected, lost;
+    bool gave_up; /* the peer knows that this process receives nothing more from it */
     /* sending */
     bool armed; /* a message has begun, and nothing of it was sent */
     int credits; /* of link 0, before the next wait */
@@ -189,6 +191,7 @@ p_mad_buffer_t mad_via_get_static(p_mad_link_t link);
 int mad_via_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_via_send_static(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_via_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer);
+void mad_via_give_up(p_mad_connection_t in);
 int mad_via_send_list(p_mad_link_t link, p_mad_buffer_t first);
 int mad_via_receive_list(p_mad_link_t link, p_mad_buffer_t first);
 

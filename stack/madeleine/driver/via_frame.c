@@ -251,6 +251,14 @@ static void report_all(const struct mvia_adapter *adapter)
                 mad_via_report(channel->peers[rank], true);
 }
 
+/* A notice in place of credits, a ready or addresses: the receiver takes nothing more. */
+static bool is_refused(const struct mvia_vi *vi, const VIP_DESCRIPTOR *descriptor)
+{
+    return vi < mad_via_in(vi->peer, 0) && descriptor->Control.Length == 0 &&
+           (descriptor->Control.Status & VIP_STATUS_IMMEDIATE) != 0 &&
+           descriptor->Control.ImmediateData == MVIA_REFUSED;
+}
+
 int mad_via_wait(struct mvia_vi *vi, VIP_DESCRIPTOR **descriptor)
 {
     struct mvia_peer *peer = vi->peer;
@@ -261,7 +269,10 @@ int mad_via_wait(struct mvia_vi *vi, VIP_DESCRIPTOR **descriptor)
         rc = VipRecvWait(vi->handle, peer->channel->adapter->probe_ms, descriptor);
         if (rc == VIP_SUCCESS) {
             vi->received++;
-            break;
+            if (!is_refused(vi, *descriptor))
+                break;
+            mad_driver_note(peer->out, "the receiver's blocks are others", 0);
+            return MAD_ESYMM;
         }
         if (rc != VIP_TIMEOUT) {
             mad_via_lost(peer,

@@ -266,6 +266,20 @@ int mad_via_receive_static(p_mad_link_t link, p_mad_buffer_t *buffer)
     return MAD_OK;
 }
 
+/* On all links, as the sender may wait on any. A notice that it does not wait for stays unread. */
+void mad_via_give_up(p_mad_connection_t in)
+{
+    struct mvia_peer *peer = mad_via_peer(in);
+    struct mvia_frame *frame = peer->gave_up ? NULL : mad_via_frame(peer->channel->adapter);
+
+    if (frame == NULL)
+        return;
+    peer->gave_up = true;
+    for (unsigned link = 0; link < MVIA_LINKS && !peer->lost; link++)
+        mad_via_send_frame(mad_via_in(peer, link), frame, 0, true, MVIA_REFUSED);
+    mad_via_frame_free(peer->channel->adapter, frame);
+}
+
 int mad_via_send_list(p_mad_link_t link, p_mad_buffer_t first)
 {
     struct mvia_peer *peer = mad_via_peer(link->connection);

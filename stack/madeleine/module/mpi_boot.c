@@ -133,6 +133,8 @@ static void close_boot(struct mad_boot *boot)
 struct mad_boot *mad_mpi_module_boot(void)
 {
     static const struct mad_boot_ops ops = {put, fence, get, close_boot};
+    const char *text = getenv("PMI_SIZE");
+    long launched = text != NULL ? strtol(text, NULL, 10) : 1;
     struct mpi_boot *own;
     bool first = !started_here;
 
@@ -147,6 +149,14 @@ struct mad_boot *mad_mpi_module_boot(void)
     }
     own->boot.ops = &ops;
     MPI_Comm_size(own->communicator, &own->boot.size);
+    if (own->boot.size == 1 && launched > 1) {
+        fprintf(stderr,
+                "Madeleine: MPI was started as one process, its launcher has %ld; "
+                "Open MPI needs pmrun --ompi or its own mpirun\n",
+                launched);
+        close_boot(&own->boot);
+        return NULL;
+    }
     MPI_Comm_rank(own->communicator, &own->boot.rank);
     snprintf(own->boot.job, sizeof(own->boot.job), "mpi-%ld-%ld", (long)getpid(), (long)time(NULL));
     MPI_Bcast(own->boot.job, sizeof(own->boot.job), MPI_CHAR, 0, own->communicator);

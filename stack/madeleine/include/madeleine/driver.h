@@ -122,8 +122,9 @@ int mad_adapter_parameter(p_mad_adapter_t adapter, ntbx_host_id_t rank, char *te
  */
 int mad_channel_publish(p_mad_channel_t channel, const char *text);
 int mad_channel_parameter(p_mad_channel_t channel, ntbx_host_id_t rank, char *text, size_t size);
-/* The host name of a rank; it stays valid until mad_exit. NULL: not known. */
-const char *mad_host_name(p_mad_madeleine_t madeleine, ntbx_host_id_t rank);
+/* The name of the host where a rank runs, whatever a configuration file says. MAD_EBOOT: unknown.
+ */
+int mad_host_of(p_mad_madeleine_t madeleine, ntbx_host_id_t rank, char *text, size_t size);
 /* A hash of the job's name: what one job sends is not taken for another's. */
 uint64_t mad_job_hash(p_mad_madeleine_t madeleine);
 /* A number of the environment or the configuration, "MAD_TCP_EAGER". */

@@ -18,7 +18,8 @@ struct foreign_image;
  */
 struct foreign_image *foreign_image_open(const char *path, char **error);
 void foreign_image_close(struct foreign_image *image);
-bool foreign_image_uses_libfabric(const struct foreign_image *image); /* was linked to it */
+bool foreign_image_uses_ugni(const struct foreign_image *image); /* was linked to it */
+bool foreign_image_uses_libfabric(const struct foreign_image *image);
 
 int foreign_main(struct rank *rank); /* the main of a workload that executes one */
 

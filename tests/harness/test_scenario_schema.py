@@ -81,6 +81,6 @@ def test_the_installed_file_is_what_the_option_prints():
     assert (jacquard.build_directory() / "share/jacquard/scenario.schema.json").read_text() == printed
 
 
-def test_editors_are_told_where_it_is():
+def test_the_page_for_editors_names_the_file():
     page = (jacquard.ROOT / "docs/editors.md").read_text()
     assert page.count("share/jacquard/scenario.schema.json") >= 2 and "yaml.schemas" in page

@@ -6,7 +6,6 @@ import posixpath
 import re
 
 FENCE = re.compile(r"^```(\S.*)$")
-SECTION = re.compile(r"\]\(#([^)]*)\)")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 ROW = re.compile(r"^\| *\[([^\]]+)\]\(([^)#\s]+\.md)\) *\|", re.M)
 
@@ -58,8 +57,6 @@ def link(page, match):
 
 
 def links(page, line):
-    # The anchor of a heading of several words.
-    line = SECTION.sub(lambda found: found[0].replace(" ", "-"), line)
     return LINK.sub(lambda found: link(page, found), line)
 
 

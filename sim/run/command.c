@@ -180,6 +180,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
          "Write a page that shows the run, for a browser", "FILE.html"},
         {"pcap", 0, 0, G_OPTION_ARG_FILENAME, &command->pcap,
          "Write what LNet sends over TCP, as pcapng", "FILE"},
+        {"schema", 0, 0, G_OPTION_ARG_NONE, &command->schema,
+         "Print the JSON schema of scenario files", NULL},
         {"schema-markdown", 0, 0, G_OPTION_ARG_NONE, &command->markdown,
          "Print the scenario reference", NULL},
         {"no-color", 0, 0, G_OPTION_ARG_NONE, &command->no_color, "No colours", NULL},

@@ -9,7 +9,7 @@
 
 struct command {
     gboolean help, version, list_workloads, list_presets, list_params, list_rules, check, json,
-        force, markdown, no_color, quiet, live, until_fail, minimize;
+        force, markdown, schema, no_color, quiet, live, until_fail, minimize;
     gint ready_fd;
     gchar **set;
     gchar *help_text; /* --help was given */

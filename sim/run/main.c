@@ -457,6 +457,10 @@ static int list(const struct command *command)
     GString *text = g_string_new(NULL);
     char *reference;
 
+    if (command->schema) {
+        g_string_free(text, TRUE);
+        return run_say_json(scenario_document_json(), EXIT_HOLDS);
+    }
     if (command->json && !command->markdown && !command->version) {
         g_string_free(text, TRUE);
         return run_say_json(command->list_workloads ? report_workloads_json()
@@ -547,7 +551,7 @@ int main(int argc, char **argv)
         status = run_refuse(error);
     else if (command.help)
         status = run_say(g_string_new(command.help_text), EXIT_HOLDS);
-    else if (command.version || command.markdown || command.list_workloads ||
+    else if (command.version || command.schema || command.markdown || command.list_workloads ||
              command.list_presets || command.list_params || command.list_rules)
         status = list(&command);
     else if (command.live)

@@ -22,6 +22,7 @@ static const char usage[] =
     "if they hang.\n"
     "\n"
     "  --once           print once and end\n"
+    "  --json           print JSON: with --once one object, else one in each line\n"
     "  --all            with completion queues, SMSG connections and VCs\n"
     "  --interval S     seconds between two updates (1)\n"
     "  --help, --version\n"
@@ -38,7 +39,7 @@ static const char usage[] =
 struct command {
     const char *what, *path;
     double interval;
-    bool once;
+    bool once, json;
     struct screen_options screen;
 };
 
@@ -76,10 +77,13 @@ static bool fabric_exists(const char *path)
 /* Returns the exit code. *run: the command is valid and is to be executed. */
 static int parse(struct command *command, int argc, char **argv, bool *run)
 {
-    static const struct option options[] = {
-        {"once", no_argument, NULL, 'o'},           {"all", no_argument, NULL, 'a'},
-        {"interval", required_argument, NULL, 'i'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"once", no_argument, NULL, 'o'},
+                                            {"all", no_argument, NULL, 'a'},
+                                            {"interval", required_argument, NULL, 'i'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {NULL, 0, NULL, 0}};
     int option;
     char *end;
 
@@ -92,6 +96,9 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
             break;
         case 'a':
             command->screen.all = true;
+            break;
+        case 'j':
+            command->json = true;
             break;
         case 'i':
             command->interval = strtod(optarg, &end);
@@ -147,9 +154,11 @@ static void print_pages(const struct command *command, const struct view *view,
     const struct shm_facts *facts = shm_facts(view->shm);
 
     do {
-        uint32_t processes = top_samples_take(view->shm, samples);
-
-        top_screen_print(stdout, facts, samples, processes, &command->screen);
+        top_samples_take(view->shm, samples);
+        if (command->json)
+            top_json_print(stdout, facts, samples);
+        else
+            top_screen_print(stdout, facts, samples, &command->screen);
         fflush(stdout);
     } while (!command->once && !view->ended && !ferror(stdout) &&
              poll(NULL, 0, (int)(command->interval * 1000)) == 0);
@@ -158,14 +167,14 @@ static void print_pages(const struct command *command, const struct view *view,
 /* The page as text; the caller frees it. */
 static char *page_of(const struct command *command, const struct view *view, struct sample *samples)
 {
-    uint32_t processes = top_samples_take(view->shm, samples);
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
     if (to == NULL)
         abort();
-    top_screen_print(to, shm_facts(view->shm), samples, processes, &command->screen);
+    top_samples_take(view->shm, samples);
+    top_screen_print(to, shm_facts(view->shm), samples, &command->screen);
     if (fclose(to) != 0)
         abort();
     return text;
@@ -178,7 +187,8 @@ static void top(const struct command *command, const struct view *view)
 
     if (samples == NULL)
         abort();
-    if (command->once || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) || !top_terminal_begin()) {
+    if (command->once || command->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) ||
+        !top_terminal_begin()) {
         print_pages(command, view, samples);
     } else {
         while (on && !view->ended) {

@@ -52,6 +52,33 @@ static void read_command(int32_t pid, char *command, size_t size)
         fclose(file);
 }
 
+/* What the launcher has put into the environment with which the process began. */
+static int32_t read_rank(int32_t pid)
+{
+    static const char *const names[] = {"PMI_RANK=", "OMPI_COMM_WORLD_RANK=", "SLURM_PROCID="};
+    char path[64], *line = NULL, *end;
+    size_t size = 0, i;
+    long rank = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    while (rank < 0 && getdelim(&line, &size, '\0', file) > 0) {
+        for (i = 0; i < sizeof(names) / sizeof(names[0]) && rank < 0; i++) {
+            if (strncmp(line, names[i], strlen(names[i])) != 0)
+                continue;
+            rank = strtol(line + strlen(names[i]), &end, 10);
+            if (*end != '\0' || rank > INT32_MAX)
+                rank = -1;
+        }
+    }
+    free(line);
+    fclose(file);
+    return rank >= 0 ? (int32_t)rank : -1;
+}
+
 static void take(struct shm *shm, struct sample *sample, const struct shm_member *member)
 {
     struct shm_peer *peer = shm_peer(shm, member->slot, member->generation, NULL);
@@ -66,15 +93,18 @@ static void take(struct shm *shm, struct sample *sample, const struct shm_member
     }
     sample->is = *member;
     sample->watch.magic = 0;
+    sample->observer =
+        peer != NULL && peer->segment_bytes < ARIES_WATCH_AT + sizeof(struct aries_watch);
     if (peer != NULL)
         read_figures(peer, &sample->watch);
     read_command(member->pid, sample->command, sizeof(sample->command));
+    sample->rank = read_rank(member->pid);
 }
 
-uint32_t top_samples_take(struct shm *shm, struct sample *samples)
+void top_samples_take(struct shm *shm, struct sample *samples)
 {
     const struct shm_facts *facts = shm_facts(shm);
-    uint32_t slot, count = 0;
+    uint32_t slot;
     struct shm_member member;
 
     shm_poll_daemon(shm);
@@ -84,8 +114,46 @@ uint32_t top_samples_take(struct shm *shm, struct sample *samples)
             continue;
         }
         take(shm, &samples[slot], &member);
-        count++;
     }
-    assert(count < facts->processes_max); /* this process has a slot, too */
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct sample *left = *(const struct sample *const *)a,
+                        *right = *(const struct sample *const *)b;
+
+    if (left->rank != right->rank) /* -1 is the largest without sign */
+        return (uint32_t)left->rank < (uint32_t)right->rank ? -1 : 1;
+    if (left->is.node != right->is.node)
+        return left->is.node < right->is.node ? -1 : 1;
+    return left->is.pid < right->is.pid ? -1 : left->is.pid > right->is.pid;
+}
+
+uint32_t top_samples_sort(const struct shm_facts *facts, const struct sample *samples,
+                          const struct sample **order, uint32_t *observers)
+{
+    uint32_t slot, count = 0;
+
+    *observers = 0;
+    for (slot = 0; slot < facts->processes_max; slot++) {
+        if (samples[slot].is.generation == 0)
+            continue;
+        if (samples[slot].observer)
+            ++*observers;
+        else
+            order[count++] = &samples[slot];
+    }
+    assert(count + *observers < facts->processes_max); /* this process has a slot, too */
+    qsort(order, count, sizeof(*order), compare);
     return count;
+}
+
+uint64_t top_unread(const struct aries_watch *watch)
+{
+    uint64_t unread = 0;
+    uint32_t i;
+
+    for (i = 0; i < watch->cqs; i++) /* read_figures() has bounded it */
+        unread += watch->cq[i].count;
+    return unread;
 }

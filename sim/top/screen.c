@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,7 +36,7 @@ static const char *rate(const struct sample *sample, uint64_t now, uint64_t befo
     return amount(time != 0 ? (double)(now - before) * 1e9 / (double)time : 0, text, size);
 }
 
-static double seconds_ago(uint64_t ns)
+double top_seconds_ago(uint64_t ns)
 {
     struct timespec now;
 
@@ -96,7 +97,7 @@ static void connections(FILE *to, const struct aries_watch *watch)
         else
             snprintf(node, sizeof(node), "nid%05u", vc->node);
         fprintf(to, "      VC to %s instance %u: %s for %.1f s\n", node, vc->instance, vc->state,
-                seconds_ago(vc->since_ns));
+                top_seconds_ago(vc->since_ns));
     }
     if (watch->vcs > ARIES_WATCH_VCS)
         fprintf(to, "      and %u VCs that changed before those\n", watch->vcs - ARIES_WATCH_VCS);
@@ -123,38 +124,47 @@ static void row(FILE *to, const struct sample *sample)
 {
     const struct aries_watch *watch = &sample->watch;
     char moved[16], per_s[16], bytes_per_s[16], fill[32], credits[32], vcs[48];
+    char rank[16] = "-";
 
-    fprintf(to, "%-9.9s nid%05u %7d ", sample->command, sample->is.node, sample->is.pid);
+    if (sample->rank >= 0)
+        snprintf(rank, sizeof(rank), "%d", sample->rank);
+    fprintf(to, "%-9.9s %5s nid%05u %7d ", sample->command, rank, sample->is.node, sample->is.pid);
     if (watch->magic == 0) {
         fputs("no figures\n", to);
         return;
     }
     assert(watch->cqs <= ARIES_WATCH_CQS && watch->eps <= ARIES_WATCH_EPS); /* read_figures() */
     extremes(watch, fill, credits, sizeof(fill));
-    fprintf(to, "%4u %6u %8s %8s %8s %11s %8s %6" PRIu64 " %5.1fs  %s\n", watch->nics,
+    fprintf(to, "%4u %6u %8s %8s %8s %6" PRIu64 " %11s %8s %6" PRIu64 " %7.1fs  %s\n", watch->nics,
             watch->regions, amount((double)watch->bytes, moved, sizeof(moved)),
             rate(sample, watch->transactions, sample->transactions, per_s, sizeof(per_s)),
-            rate(sample, watch->bytes, sample->bytes, bytes_per_s, sizeof(bytes_per_s)), fill,
-            credits, watch->errors, seconds_ago(watch->taken_ns), states(watch, vcs, sizeof(vcs)));
+            rate(sample, watch->bytes, sample->bytes, bytes_per_s, sizeof(bytes_per_s)),
+            top_unread(watch), fill, credits, watch->errors, top_seconds_ago(watch->progress_ns),
+            states(watch, vcs, sizeof(vcs)));
 }
 
 void top_screen_print(FILE *to, const struct shm_facts *facts, const struct sample *samples,
-                      uint32_t processes, const struct screen_options *options)
+                      const struct screen_options *options)
 {
-    uint32_t slot;
+    const struct sample **order = calloc(facts->processes_max, sizeof(const struct sample *));
+    uint32_t observers, processes, i;
 
-    assert(processes <= facts->processes_max);
-    fprintf(to, "fabric %s: %u nodes, %u processes, up %.0f s\n",
-            facts->name[0] != '\0' ? facts->name : facts->path, facts->nodes, processes,
-            seconds_ago(facts->began_ns));
-    fputs("process   node         pid NICs  MDDs    bytes    ops/s  bytes/s  fullest CQ  credits "
-          "errors    age  VCs\n",
+    if (order == NULL)
+        abort();
+    processes = top_samples_sort(facts, samples, order, &observers);
+    fprintf(to, "fabric %s: %u nodes, %u processes, ",
+            facts->name[0] != '\0' ? facts->name : facts->path, facts->nodes, processes);
+    if (observers != 0)
+        fprintf(to, "%u more watching, ", observers);
+    fprintf(to, "up %.0f s\n", top_seconds_ago(facts->began_ns));
+    fputs("process    rank     node     pid NICs   MDDs    bytes    ops/s  bytes/s unread  fullest "
+          "CQ "
+          " credits errors progress  VCs\n",
           to);
-    for (slot = 0; slot < facts->processes_max; slot++) {
-        if (samples[slot].is.generation == 0)
-            continue;
-        row(to, &samples[slot]);
-        if (options->all && samples[slot].watch.magic != 0)
-            details(to, &samples[slot].watch), connections(to, &samples[slot].watch);
+    for (i = 0; i < processes; i++) {
+        row(to, order[i]);
+        if (options->all && order[i]->watch.magic != 0)
+            details(to, &order[i]->watch), connections(to, &order[i]->watch);
     }
+    free(order);
 }

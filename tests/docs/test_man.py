@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Manual pages have every option that the programs' --help has, and the other way round."""
+"""Manual pages: every program and library has one, with every option that --help has, and the other way round; they are free of
+mistakes in the markup, and what they include is there."""
 
+import os
 import re
 import subprocess
 
@@ -9,6 +11,7 @@ import pytest
 
 MAN = jacquard.ROOT / "docs/man"
 PAGES = {
+    "jacquard-fabricd": [["jacquard-fabricd"]],
     "jacquard": [["jacquard"], ["jacquard", "trace", "show"]],
     "jacquard-lnet": [["jacquard", "lnet"]],
     "jacquard-lst": [["jacquard", "lst"]],
@@ -23,7 +26,8 @@ def options(text):
 
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_a_manual_page_has_the_options_of_the_program(page):
-    text = (MAN / f"{page}.1").read_text().replace("\\-", "-")
+    [file] = MAN.glob(f"{page}.[18]")
+    text = file.read_text().replace("\\-", "-")
     text = re.sub(r"\\f[A-Z]", "", text)
     helps = ""
     for program, *words in PAGES[page]:
@@ -32,4 +36,32 @@ def test_a_manual_page_has_the_options_of_the_program(page):
         helps += done.stdout
     described = set(re.findall(r"^(--[a-z0-9-]+)", text, re.M)) | set(re.findall(r"^--[a-z0-9-]+.*, (--[a-z0-9-]+)", text, re.M))
     assert described == options(helps)
-    assert f".TH {page.upper()} 1" in text
+    assert f".TH {page.upper()} {file.suffix[1:]}" in text
+
+
+def test_each_installed_program_has_a_page():
+    programs = re.findall(r"install\(TARGETS ([a-z0-9_ -]+) RUNTIME", (jacquard.ROOT / "cmake/install.cmake").read_text())
+    names = {name for line in programs for name in line.split()}
+    assert {"sim-run", "pmproxy", "mad_test", "jacquard-fabricd"} < names
+    assert names <= {file.stem for file in MAN.iterdir() if file.suffix in (".1", ".8")}
+
+
+@pytest.mark.parametrize("file", sorted(MAN.iterdir()), ids=lambda file: file.name)
+def test_a_page_is_free_of_mistakes(file):
+    done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", file], capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "100", "MANROFFSEQ": ""})
+    assert done.returncode == 0 and done.stderr == ""
+    # References to other pages of ours: they exist.
+    for name, section in re.findall(r"^\.BR ([\w\\-]+) \((\d)\)", file.read_text(), re.M):
+        if name not in ("lst", "sbatch"):  # of Lustre, of Slurm
+            assert (MAN / f"{name}.{section}".replace("\\", "")).exists(), name
+
+
+@pytest.mark.parametrize("file", sorted(MAN.glob("*.7")), ids=lambda file: file.name)
+def test_what_the_page_of_a_library_includes_is_there(file):
+    headers = re.findall(r"^\.B #include <(.*)>$", file.read_text(), re.M)
+    folders = ["sim/aries/include", "sim/lnet/include", "stack/pmi2/include", "stack/madeleine/include", "stack/gni_prov/include",
+               "workloads/include", "stack/lnet_xprt", "stack/lnet_xprt/include"]
+    assert headers
+    for header in headers:
+        assert header == "rdma/fabric.h" or any((jacquard.ROOT / folder / header).exists() for folder in folders), header

@@ -391,9 +391,12 @@ def shown_until(tmp_path, wanted):
 
 
 def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
-    def shown_processes(processes):
-        wait_for(lambda: said.read_text().count(f" {processes} processes") > seen)
+    def shown_observers(others):
+        wait_for(lambda: said.read_text().count(watching(others)) > seen)
         return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-segment" in line for line in open(f"/proc/{top.pid}/maps"))
+
+    def watching(others):
+        return f" 0 processes, {others} more watching" if others else " 0 processes, up"
 
     said = tmp_path / "said"
     with fabric("--socket", tmp_path / "here"), contextlib.ExitStack() as stack:
@@ -405,16 +408,16 @@ def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
             return process
 
         top, seen, held = start(0.1, said.open("w")), 0, set()
-        empty = shown_processes(0)
+        empty = shown_observers(0)
         for _ in range(3):
             others = [start(3600, subprocess.DEVNULL) for _ in range(4)]
-            seen = said.read_text().count(" 4 processes")
-            held.add(shown_processes(4))
+            seen = said.read_text().count(watching(4))
+            held.add(shown_observers(4))
             for other in others:
                 other.kill()
                 other.wait()
-            seen = said.read_text().count(" 0 processes")
-            assert shown_processes(0) == empty
+            seen = said.read_text().count(watching(0))
+            assert shown_observers(0) == empty
         assert len(held) == 1 and held != {empty}
 
 
@@ -459,7 +462,7 @@ def test_top_shows_a_process_that_hangs(tmp_path):
     with hanging(tmp_path, source, f"-I{include}", "-DCRAY_CONFIG_GHAL_ARIES", f"-L{BUILD}/lib", "-lugni") as (job, running):
         rows = shown_until(tmp_path, r"CQ \d+ +3 of 511 entries")
         assert " 1 processes" in rows[0]
-        assert re.match(rf"hang +nid00005 +{job.pid} +1 +1 +192 +- +- +3/511 +- +0 ", rows[2]), rows
+        assert re.match(rf"hang +- +nid00005 +{job.pid} +1 +1 +192 +- +- +3 +3/511 +- +0 ", rows[2]), rows
         job.kill()
         job.wait()
         running.end()
@@ -509,7 +512,7 @@ def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
         }
     """
     with hanging(tmp_path, source, "-lfabric"):
-        rows = shown_until(tmp_path, "VC to nid00007")
+        rows = shown_until(tmp_path, "VC to nid00007 instance 77: connecting")
         assert rows[1].endswith("  VCs") and re.search(r"s  1 connecting\+1$", rows[2]), rows
         assert any(re.fullmatch(r" +VC to nid00007 instance 77: connecting for \d+\.\d s", row) for row in rows), rows
         assert any(re.fullmatch(r" +VC to nid00005 instance \d+: connected for \d+\.\d s", row) for row in rows), rows

@@ -119,6 +119,16 @@ static void put_connections(struct aries_watch *watch)
         watch->vc[i++] = sim_container_of(link, struct connection, link)->vc;
 }
 
+/* Whether anything has happened since the last figures. */
+static bool moved(const struct aries_watch *watch, const struct aries_counters *counters)
+{
+    return watch->magic != ARIES_WATCH_MAGIC || watch->transactions != counters->transactions ||
+           watch->bytes != counters->payload_bytes || watch->events != counters->events ||
+           watch->errors != counters->errors || watch->smsg_sent != counters->smsg_sent ||
+           watch->smsg_received != counters->smsg_received ||
+           watch->datagrams != counters->datagrams;
+}
+
 void aries_live_watch_publish(void)
 {
     const struct aries_counters *counters = &aries_live.fabric->counters;
@@ -128,8 +138,10 @@ void aries_live_watch_publish(void)
     assert(aries_live.shm != NULL && aries_live.segment != NULL);
     watch = (struct aries_watch *)((uint8_t *)aries_live.segment + ARIES_WATCH_AT);
     shm_seq_write_begin(&watch->sequence);
-    watch->magic = ARIES_WATCH_MAGIC;
     watch->taken_ns = aries_live_ns(sim_now());
+    if (moved(watch, counters))
+        watch->progress_ns = watch->taken_ns;
+    watch->magic = ARIES_WATCH_MAGIC;
     watch->transactions = counters->transactions;
     watch->bytes = counters->payload_bytes;
     watch->events = counters->events;

@@ -8,8 +8,6 @@
 #define FREE(record, member) \
     .kind = FIELD_FREE, .offset = PLACE(const struct tree *, record, member)
 
-#define JSON_VALUE "{\"type\": [\"string\", \"number\", \"boolean\"]}"
-
 #define B struct campaign_block
 static const struct field block_fields[] = {
     {"scenario", FREE(B, scenario), .required = true, .syntax = "a file, or a list of files",
@@ -21,11 +19,9 @@ static const struct field block_fields[] = {
              "\"pattern\": \"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$\"}]}",
      .meaning = "each scenario runs once with each of them; default: the scenario's own seed"},
     {"set", FREE(B, set), .syntax = "a mapping from a path as of `--set` to a value",
-     .json = "{\"type\": \"object\", \"additionalProperties\": " JSON_VALUE "}",
-     .meaning = "values of the scenarios that are changed"},
+     .json = JSON_MAPPING(JSON_SCALAR), .meaning = "values of the scenarios that are changed"},
     {"sweep", FREE(B, sweep), .syntax = "a mapping from a path as of `--set` to a list of values",
-     .json = "{\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"type\": "
-             "\"array\", \"minItems\": 1, \"items\": " JSON_VALUE "}}",
+     .json = JSON_SWEEP,
      .meaning = "the scenarios run with each combination, together with those of a scenario's own "
                 "`sweep`; a path that both have gets the values given here"},
     {NULL},
@@ -46,7 +42,7 @@ static const struct field plan_fields[] = {
      .meaning = "the SQLite file with the results, relative to the folder of the campaign file; "
                 "default: the name of the campaign file with `.sqlite` instead of `.yaml`"},
     {"set", FREE(P, set), .syntax = "a mapping from a path as of `--set` to a value",
-     .json = "{\"type\": \"object\", \"additionalProperties\": " JSON_VALUE "}",
+     .json = JSON_MAPPING(JSON_SCALAR),
      .meaning = "for all runs; those of an item of `runs` are applied afterwards"},
     {"runs", .kind = FIELD_LIST, .offset = PLACE(struct record_list, P, blocks), .required = true,
      .of = &block_schema, .meaning = "what runs, in this order"},

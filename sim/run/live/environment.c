@@ -192,7 +192,7 @@ GString *live_fabric_environment(const struct cluster *cluster, const char *sock
         g_string_append_c(to.text, '\n');
     } else {
         g_string_append_printf(to.text,
-                               "# %s: %u nodes; a process is on the emptiest one unless "
+                               "# %s: %u nodes; a process is on node 0 unless "
                                "JACQUARD_NODE says which. Ctrl-C ends the fabric.\n",
                                cluster->scenario->name, cluster->scenario->endpoints);
     }

@@ -48,6 +48,7 @@
         "params", FREE(F, params),                                                                   \
             .syntax = "a mapping; names of `sim-run --list-params`, flat (`aries.nic.tx_ns: 40`) "   \
                       "or nested",                                                                   \
+            .json = JSON_MAPPING("true"),                                                            \
             .meaning =                                                                               \
                 "dragonfly: values of the model that differ from the profile's; with a kind: "       \
                 "from the model's"                                                                   \
@@ -195,10 +196,11 @@ static const struct field job_fields[] = {
      .meaning = "a shared object with a workload of your own, or a program with main() "
                 "(foreign-programs.md)"},
     {"args", FREE(J, args), .syntax = "a mapping; the arguments of the workload",
-     .meaning = "see `sim-run --list-workloads`"},
-    {"argv", FREE(J, argv), .syntax = "a list of texts",
+     .json = JSON_MAPPING(JSON_SCALAR), .meaning = "see `sim-run --list-workloads`"},
+    {"argv", FREE(J, argv), .syntax = "a list of texts", .json = JSON_SCALARS,
      .meaning = "arguments of a program with main(), after its name"},
     {"env", FREE(J, env), .syntax = "a mapping: variable to text",
+     .json = JSON_MAPPING(JSON_SCALAR),
      .meaning = "its environment, besides what a launcher exports; of a workload, what its "
                 "libraries see"},
     {"start", TIME(J, start), .maximum = "1000000s", .fallback = "0",
@@ -278,7 +280,7 @@ static const struct field expect_finding_fields[] = {
     {NULL}};
 static const struct field expect_findings_fields[] = {
     {"findings", FREE(E, findings), .required = true,
-     .syntax = "a list of rules of docs/findings.md",
+     .syntax = "a list of rules of docs/findings.md", .json = JSON_SCALARS,
      .meaning = "findings of these rules are allowed; without this line an error fails the run"},
     {NULL}};
 #define VARIANT(id, key, text)                                                         \
@@ -336,7 +338,7 @@ static const struct field scenario_fields[] = {
     {"faults", LIST(S, faults), .of = &scenario_fault_schema, .meaning = "what goes wrong"},
     {"expect", LIST(S, expectations), .of = &expectation_schema, .meaning = "what must hold"},
     {"sweep", FREE(S, sweep), .syntax = "a mapping from a path as of `--set` to a list of values",
-     .meaning = "one run for each combination of values"},
+     .json = JSON_SWEEP, .meaning = "one run for each combination of values"},
     {NULL},
 };
 #undef S

@@ -26,6 +26,7 @@
         {"skip", COUNT(X, skip), .fallback = "0",                                                \
          .meaning = "leave the first so many that match alone"},                                 \
         {"only", FREE(X, only), .syntax = "a number or a list of numbers: 11, [3, 11]",          \
+         .json = JSON_ONE_OR_MORE,                                                               \
          .meaning = "of the faults that it would inject, numbered from 1 as the report shows "   \
                     "them, inject only these"},                                                  \
         {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \

@@ -25,6 +25,7 @@ static const struct field nodes_fields[] = {
     {"parameters", FREE(N, parameters),
      .syntax = "a mapping; names of module parameters: `lnet_retry_count: 3`, "
                "`ksocklnd.credits: 64`",
+     .json = JSON_MAPPING("true"),
      .meaning = "values that differ from the defaults of Lustre 2.12"},
     {"start", BOOL(N, start), .fallback = "false",
      .meaning = "LNet is up from the beginning, without a program: routers. Otherwise the first "
@@ -68,13 +69,14 @@ static const struct field rule_fields[] = {
      .meaning = "drop and delay: its random choices depend on this number, and not on the seed of "
                 "the run"},
     {"portal", FREE(R, portal), .syntax = "a number or a list of numbers from 0 to 63",
-     .meaning = "only PUT and GET to these"},
+     .json = JSON_ONE_OR_MORE, .meaning = "only PUT and GET to these"},
     {"message", FREE(R, message), .syntax = "PUT, GET, ACK, REPLY, or a list of these",
-     .meaning = "only messages of these types"},
+     .json = JSON_ONE_OR_MORE, .meaning = "only messages of these types"},
     {"error", FREE(R, error),
      .syntax = "local_interrupt, local_dropped, local_aborted, local_no_route, local_error, "
                "local_timeout, remote_error, remote_dropped, remote_timeout, network_timeout, "
                "random, or a list of these",
+     .json = JSON_ONE_OR_MORE,
      .meaning = "drop: the message fails with this status instead of being sent"},
     {"count", COUNT(R, count), .maximum = "2147483647", .fallback = "0",
      .meaning = "so many operations fail, or so many messages are dropped or delayed, on each "

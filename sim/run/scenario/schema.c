@@ -312,6 +312,18 @@ void scenario_schema_clear(const struct schema *schema, void *record)
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
+/* The anchor of a heading has dashes instead of blanks. */
+static char *record_syntax(const struct field *field)
+{
+    char *anchor = g_strdelimit(g_strdup(field->of->name), " ", '-');
+    char *syntax =
+        g_strdup_printf("a %s, see [%s](#%s)", field->kind == FIELD_LIST ? "list" : "mapping",
+                        field->of->name, anchor);
+
+    g_free(anchor);
+    return syntax;
+}
+
 static char *field_syntax(const struct field *field)
 {
     switch (field->kind) {
@@ -320,9 +332,8 @@ static char *field_syntax(const struct field *field)
     case FIELD_NODES:
         return g_strdup("a node set such as 0-63,128,200-210/2, or a list of them");
     case FIELD_RECORD:
-        return g_strdup_printf("a mapping, see [%s](#%s)", field->of->name, field->of->name);
     case FIELD_LIST:
-        return g_strdup_printf("a list, see [%s](#%s)", field->of->name, field->of->name);
+        return record_syntax(field);
     case FIELD_STRING:
     case FIELD_PAIR:
     case FIELD_FREE:

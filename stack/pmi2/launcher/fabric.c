@@ -311,6 +311,8 @@ struct pmrun_fabric *pmrun_fabric_start(struct pmrun_options *options, GPtrArray
         return NULL;
     }
     g_ptr_array_set_size(*hosts, (gint)nodes_used(options, *hosts));
+    if (options->verbose || (options->fabric_report == NULL && isatty(STDERR_FILENO)))
+        fprintf(stderr, "pmrun: to watch the fabric: jacquard top %s\n", fabric->path);
     options->launcher = g_strdup("fork"); /* each node has a server of its own, here */
     return fabric;
 }

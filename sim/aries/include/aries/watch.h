@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define ARIES_WATCH_MAGIC 0x4a517732u
+#define ARIES_WATCH_MAGIC 0x4a517733u
 #define ARIES_WATCH_EVERY_NS 200000000u
 #define ARIES_WATCH_CQS 32u
 #define ARIES_WATCH_EPS 96u
@@ -37,6 +37,7 @@ struct aries_watch_vc { /* a connection of the library above, under that library
 struct aries_watch {
     uint32_t magic, sequence; /* odd: it is being written */
     uint64_t taken_ns; /* CLOCK_MONOTONIC */
+    uint64_t progress_ns; /* likewise: when a counter of the next line was last found changed */
     uint64_t transactions, bytes, events, errors, overruns, smsg_sent, smsg_received, datagrams;
     uint32_t nics, regions, cqs, eps; /* numbers of objects; the first ones are listed */
     struct aries_watch_cq cq[ARIES_WATCH_CQS];

@@ -336,5 +336,7 @@ struct value *scenario_spawn_values(const struct scenario_job *job, char *const 
 
 /* docs/scenario-reference.md. g_free it. */
 char *scenario_reference(void);
+/* The JSON schema of a scenario file. json_decref it. */
+json_t *scenario_document_json(void);
 
 #endif

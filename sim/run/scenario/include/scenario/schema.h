@@ -45,6 +45,16 @@ struct field {
     const char *json; /* JSON schema of the value; NULL: made from the kind and the type */
 };
 
+/* Frequent values of `json`: a scalar, a list of scalars, a mapping to values, a scalar or a list
+ * of them, and a mapping from a path to a list of values. */
+#define JSON_SCALAR "{\"type\": [\"string\", \"number\", \"boolean\"]}"
+#define JSON_SCALARS "{\"type\": \"array\", \"items\": " JSON_SCALAR "}"
+#define JSON_MAPPING(of) "{\"type\": \"object\", \"additionalProperties\": " of "}"
+#define JSON_ONE_OR_MORE "{\"anyOf\": [" JSON_SCALAR ", " JSON_SCALARS "]}"
+#define JSON_SWEEP                                                                       \
+    "{\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"type\": " \
+    "\"array\", \"minItems\": 1, \"items\": " JSON_SCALAR "}}"
+
 struct schema {
     const char *name; /* of the record, for the reference */
     const char *meaning;
@@ -79,7 +89,10 @@ const struct schema *scenario_schema_variant(const struct schema *schema, const 
 char *scenario_schema_suggest(const char *word, const char *const *known, size_t count);
 
 void scenario_schema_markdown(const struct schema *schema, GString *out);
-/* A JSON schema (draft 7) of the record. json_decref it. */
+/* A JSON schema (draft 7) of the record, and of one value. It accepts every text that is valid, and
+ * leaves to scenario_schema_read what it cannot say. json_decref it. */
 json_t *scenario_schema_json(const struct schema *schema);
+json_t *scenario_value_json(enum arg_type type, const char *minimum, const char *maximum,
+                            const char *choices);
 
 #endif

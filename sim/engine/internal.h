@@ -19,8 +19,9 @@ struct poll_history {
     uint32_t quiet; /* polls begun since the last sim_wake */
     uint32_t length; /* of the presumed cycle; 0: none */
     uint32_t repeats; /* how many of the last polls equal the one `length` before */
-    uint8_t
-        awake; /* polls before it may be parked again: sim_wake may have been for something else */
+    /* Polls before it may be parked again: sim_wake may have been for something else, and of polls
+     * between which it reads memory, because that was written. */
+    uint8_t awake, written;
     uint8_t learned_next;
     uint16_t held; /* sim_hold: it must not be parked */
     uint16_t locks; /* that the fiber has */

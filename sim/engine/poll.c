@@ -201,6 +201,8 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     polls->start = start;
     polls->quiet++;
     polls->awake -= polls->awake > 0;
+    if (polls->queues_only == 0) /* otherwise the program has not read its memory */
+        polls->written -= polls->written > 0;
     polls->alone++;
     polls->unheld = polls->held > 0 ? 0 : polls->unheld + 1;
     mark = polls->mark;
@@ -259,7 +261,8 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
 /* What parking needs besides a cycle that is certain. False stays false until the next poll. */
 static inline bool idles(const struct poll_history *polls)
 {
-    return polls->idle && polls->quiet >= polls->length && polls->awake == 0 && polls->held == 0 &&
+    return polls->idle && polls->quiet >= polls->length && polls->awake == 0 &&
+           (polls->written == 0 || polls->queues_only > 0) && polls->held == 0 &&
            !sim_engine.options.no_parking;
 }
 

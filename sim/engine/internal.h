@@ -26,6 +26,8 @@ struct poll_history {
     uint16_t held; /* sim_hold: it must not be parked */
     uint16_t locks; /* that the fiber has */
     uint16_t queues_only; /* sim_queues_only_begin: it reads no memory between its polls */
+    uint16_t same_poll; /* sim_same_poll_begin: it repeats one poll */
+    uint32_t in_same; /* polls since then, or since the last break */
     bool idle; /* the last poll repeated the cycle, and there was no break since */
     uint32_t alone; /* polls since another fiber of the group acted */
     uint32_t unheld; /* polls since time passed while the fiber had a lock, or was held */

@@ -189,8 +189,8 @@ struct net {
 /*
  * The packets of an adaptive chunk are routed one by one over several ports, and packets of
  * different chunks interleave on a link. Therefore a chunk does not wait for a backlog of up to one
- * chunk. It waits for the backlog beyond that, so that no link carries more than its rate. One
- * chunk is 16 packets of 14 phits.
+ * chunk. It waits for the backlog beyond that, so that no link carries more than its rate. A chunk
+ * in this sense takes one path: 16 packets of 14 phits. Trains are longer: train.c.
  */
 #define NET_PATH_PACKETS 16
 #define NET_TOLERATED_BACKLOG_UNITS 224

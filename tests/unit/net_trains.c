@@ -130,9 +130,9 @@ static void draw(struct sim_random *random, uint32_t nodes, struct train *trains
 
         train->source = (uint32_t)sim_random_below(random, few);
         do
-            train->target = (uint32_t)(sim_random_below(random, 2) != 0
-                                           ? sim_random_below(random, few)
-                                           : sim_random_below(random, nodes));
+            train->target =
+                (uint32_t)(sim_random_below(random, 2) != 0 ? sim_random_below(random, few)
+                                                            : sim_random_below(random, nodes));
         while (train->target == train->source);
         train->packets = 17 + (uint32_t)sim_random_below(random, PART * PARTS_MAX - 16);
         train->phits = 14;

@@ -224,11 +224,12 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     polls->polled[at].what = wait->what;
     polls->polled[at].ready = ready;
     polls->start = start;
-    polls->in_same = polls->count == 1 ? 1 : polls->in_same + 1;
+    if (sim_unlikely(polls->same_poll > 0))
+        polls->in_same = polls->count == 1 ? 1 : polls->in_same + 1;
     polls->quiet++;
     polls->awake -= polls->awake > 0;
-    if (polls->queues_only == 0) /* otherwise the program has not read its memory */
-        polls->written -= polls->written > 0;
+    if (sim_unlikely(polls->written > 0) && polls->queues_only == 0)
+        polls->written--; /* the program has read its memory */
     polls->alone++;
     polls->unheld = polls->held > 0 ? 0 : polls->unheld + 1;
     mark = polls->mark;

@@ -207,10 +207,10 @@ static void puts_of(struct rank *rank, gni_post_type_t type, uint64_t bytes)
             expect(GNI_PostFma(rank->eps[peer->id], &put), "GNI_PostFma");
         else
             expect(GNI_PostRdma(rank->eps[peer->id], &put), "GNI_PostRdma");
-        sim_queues_only_begin();
+        sim_same_poll_begin();
         while (GNI_CqGetEvent(rank->tx, &event) != GNI_RC_SUCCESS)
             ;
-        sim_queues_only_end();
+        sim_same_poll_end();
         expect(GNI_GetCompleted(rank->tx, event, &done), "GNI_GetCompleted");
         rank->received++; /* as a message: run() compares the number */
     }

@@ -312,6 +312,14 @@ void rank_queues_only_end(void)
 {
 }
 
+void rank_same_poll_begin(void)
+{
+}
+
+void rank_same_poll_end(void)
+{
+}
+
 void rank_notify(struct rank *rank)
 {
     (void)rank;

@@ -256,11 +256,11 @@ static void wait(struct traffic *test, uint64_t now, bool room)
     timed = wake > now && wake != UINT64_MAX;
     if (timed)
         rank_alarm(test->rank, wake - now);
-    rank_queues_only_begin();
+    rank_same_poll_begin();
     do {
         operation = wl_operation_poll(&test->domain);
     } while (operation == NULL && !(timed && rank_alarm_rang(test->rank)));
-    rank_queues_only_end();
+    rank_same_poll_end();
     if (operation != NULL)
         ended(test, operation);
 }

@@ -586,10 +586,12 @@ void sim_notify(struct sim_fiber *fiber)
 
 void sim_written(struct sim_fiber *fiber)
 {
+    /* The program may read it at any place in a cycle of polls, but not before it says so. */
+    fiber->polls.written = POLL_CYCLE_MAX + 1;
     if (fiber->polls.queues_only > 0)
         sim_notify(fiber);
     else
-        sim_wake(fiber);
+        wake(fiber);
 }
 
 sim_time_t sim_clock_read(void)

@@ -19,12 +19,15 @@ struct poll_history {
     uint32_t quiet; /* polls begun since the last sim_wake */
     uint32_t length; /* of the presumed cycle; 0: none */
     uint32_t repeats; /* how many of the last polls equal the one `length` before */
-    uint8_t
-        awake; /* polls before it may be parked again: sim_wake may have been for something else */
+    /* Polls before it may be parked again: sim_wake may have been for something else, and of polls
+     * between which it reads memory, because that was written. */
+    uint8_t awake, written;
     uint8_t learned_next;
     uint16_t held; /* sim_hold: it must not be parked */
     uint16_t locks; /* that the fiber has */
     uint16_t queues_only; /* sim_queues_only_begin: it reads no memory between its polls */
+    uint16_t same_poll; /* sim_same_poll_begin: it repeats one poll */
+    uint32_t in_same; /* polls since then, or since the last break */
     bool idle; /* the last poll repeated the cycle, and there was no break since */
     uint32_t alone; /* polls since another fiber of the group acted */
     uint32_t unheld; /* polls since time passed while the fiber had a lock, or was held */

@@ -8,7 +8,8 @@
  * after the poll before): the last L equal the L before them. That alone could take the A A A of a
  * cycle A A A B for a cycle A. A sequence with periods p and L has period gcd(p, L) once it is p +
  * L long (Fine and Wilf), so with p <= 16 a cycle is certain when 16 + L polls repeat; it is then
- * learned, and from then on recognised after L. When what a fiber polls after it was parked
+ * learned, and from then on recognised after L. A program that says that it repeats one poll is
+ * believed after two. When what a fiber polls after it was parked
  * contradicts the cycle, that is forgotten.
  *
  * Parking is safe when every queue of the cycle was polled since the last sim_notify (`quiet` >=
@@ -89,6 +90,24 @@ void sim_queues_only_end(void)
     if (sim_core.fiber != NULL) {
         assert(sim_core.fiber->polls.queues_only > 0);
         sim_core.fiber->polls.queues_only--;
+    }
+}
+
+void sim_same_poll_begin(void)
+{
+    sim_queues_only_begin();
+    if (sim_core.fiber != NULL) {
+        sim_core.fiber->polls.same_poll++;
+        sim_core.fiber->polls.in_same = 0;
+    }
+}
+
+void sim_same_poll_end(void)
+{
+    sim_queues_only_end();
+    if (sim_core.fiber != NULL) {
+        assert(sim_core.fiber->polls.same_poll > 0);
+        sim_core.fiber->polls.same_poll--;
     }
 }
 
@@ -188,6 +207,12 @@ static uint32_t guess(const struct poll_history *polls, uint32_t at, uint64_t si
     return 0;
 }
 
+/* Whether the program has said that the last two polls are the same, and all that follow. */
+static inline bool knows_cycle(const struct poll_history *polls)
+{
+    return polls->same_poll > 0 && polls->in_same >= 2;
+}
+
 /* Notes a poll. */
 static inline void record(struct poll_history *polls, const struct sim_wait *wait,
                           bool (*ready)(const void *what), sim_time_t cost, sim_time_t start)
@@ -199,8 +224,12 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     polls->polled[at].what = wait->what;
     polls->polled[at].ready = ready;
     polls->start = start;
+    if (sim_unlikely(polls->same_poll > 0))
+        polls->in_same = polls->count == 1 ? 1 : polls->in_same + 1;
     polls->quiet++;
     polls->awake -= polls->awake > 0;
+    if (sim_unlikely(polls->written > 0) && polls->queues_only == 0)
+        polls->written--; /* the program has read its memory */
     polls->alone++;
     polls->unheld = polls->held > 0 ? 0 : polls->unheld + 1;
     mark = polls->mark;
@@ -219,7 +248,7 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
         if (polls->parked_cycle != 0 && polls->parked_length == polls->length)
             unlearn(polls, polls->parked_cycle);
         polls->parked_cycle = 0;
-        polls->length = guess(polls, at, signature);
+        polls->length = knows_cycle(polls) ? 1 : guess(polls, at, signature);
         polls->repeats = polls->length != 0;
     }
     polls->signature[at] = signature;
@@ -259,7 +288,8 @@ static sim_time_t period_of(const struct poll_history *polls, uint32_t length)
 /* What parking needs besides a cycle that is certain. False stays false until the next poll. */
 static inline bool idles(const struct poll_history *polls)
 {
-    return polls->idle && polls->quiet >= polls->length && polls->awake == 0 && polls->held == 0 &&
+    return polls->idle && polls->quiet >= polls->length && polls->awake == 0 &&
+           (polls->written == 0 || polls->queues_only > 0) && polls->held == 0 &&
            !sim_engine.options.no_parking;
 }
 
@@ -275,7 +305,7 @@ bool sim_poll_may_park(struct sim_fiber *fiber)
     if (fiber->group != NULL && (polls->acts != fiber->group->acts || polls->alone < length))
         return false;
     cycle = cycle_of(polls, length);
-    if (!learned(polls, cycle)) {
+    if (!knows_cycle(polls) && !learned(polls, cycle)) {
         if (polls->repeats < CERTAIN(length))
             return false;
         learn(polls, cycle);

@@ -91,7 +91,8 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
               bool closed_form, bool spread)
 {
     struct net_flight *flight = &transfer->flight;
-    sim_time_t now = sim_now(), head = now + path->transit, entered = head, hops = 0, finished = 0;
+    sim_time_t now = sim_now() + net->send_delay, head = now + path->transit, entered = head,
+               hops = 0, finished = 0;
     bool error_free = net->lcb == NULL;
     uint32_t width = spread ? NET_WIDE : path->width;
     uint32_t source = net->ports != 0 ? transfer->source : 0;
@@ -178,7 +179,7 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
 {
     struct reservation reservation = {.first =
                                           &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]]};
-    sim_time_t now = sim_now(), tail;
+    sim_time_t now = sim_now() + net->send_delay, tail;
     uint32_t units = transfer->units, links = path->links;
 
     assert(links <= NET_PATH_MAX && path->width >= 1 && path->width <= NET_WIDE);

@@ -5,78 +5,13 @@
  * path are reserved together. See docs/internals/network.md, "F1".
  */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-#include "internal.h"
+#include "multipath.h"
 
 struct line_group { /* the lines of a transfer that take the same path */
     struct net_path path;
     uint32_t lines, last; /* number of lines; index of the last one */
 };
-
-/* The links of all paths of a transfer in flight. net_flight has room for one path only. */
-struct net_multipath {
-    struct net_multipath *next;
-    uint32_t links;
-    uint32_t link[NET_HASHED_PATHS_MAX * NET_PATH_MAX],
-        departure_ns[NET_HASHED_PATHS_MAX * NET_PATH_MAX];
-};
-
-struct multipath_block {
-    struct multipath_block *next;
-    struct net_multipath multipath[32];
-};
-
-static struct net_multipath *multipath_new(struct net *net)
-{
-    struct net_multipath *multipath;
-
-    if (net->free_multipaths == NULL) {
-        struct multipath_block *block = malloc(sizeof(*block));
-        uint32_t i;
-
-        if (block == NULL)
-            abort();
-        block->next = net->multipath_blocks;
-        net->multipath_blocks = block;
-        for (i = 0; i < sizeof(block->multipath) / sizeof(*block->multipath); i++) {
-            block->multipath[i].next = net->free_multipaths;
-            net->free_multipaths = &block->multipath[i];
-        }
-    }
-    multipath = net->free_multipaths;
-    net->free_multipaths = multipath->next;
-    multipath->links = 0;
-    return multipath;
-}
-
-void net_multipaths_fini(struct net *net)
-{
-    while (net->multipath_blocks != NULL) {
-        struct multipath_block *next = net->multipath_blocks->next;
-
-        free(net->multipath_blocks);
-        net->multipath_blocks = next;
-    }
-}
-
-void net_multipath_free(struct net *net, struct net_transfer *transfer)
-{
-    struct net_multipath *multipath = transfer->flight.multipath;
-
-    assert(transfer->flight.links == NET_MULTIPATH);
-    multipath->next = net->free_multipaths;
-    net->free_multipaths = multipath;
-}
-
-void net_flight_links(const struct net_flight *flight, struct net_flight_path *path)
-{
-    if (flight->links == NET_MULTIPATH)
-        *path = (struct net_flight_path){flight->multipath->link, flight->multipath->departure_ns,
-                                         flight->multipath->links};
-    else
-        *path = (struct net_flight_path){flight->link, flight->departure_ns, flight->links};
-}
 
 static bool same_path(const struct net_path *a, const struct net_path *b)
 {
@@ -91,7 +26,7 @@ static uint32_t group_lines(struct net *net, struct net_transfer *transfer,
     uint64_t hash = transfer->hash;
     uint32_t count = 0, line, i;
 
-    assert((transfer->packets + lines_per_route - 1) / lines_per_route <= NET_HASHED_PATHS_MAX);
+    assert((transfer->packets + lines_per_route - 1) / lines_per_route <= NET_MULTIPATH_PATHS_MAX);
     for (line = 0; line < transfer->packets; line += lines_per_route) {
         uint32_t lines = transfer->packets - line;
         struct line_group *group = &groups[count];
@@ -113,21 +48,12 @@ static uint32_t group_lines(struct net *net, struct net_transfer *transfer,
     return count;
 }
 
-static void record_links(struct net_multipath *multipath, const struct net_flight *flight)
-{
-    assert(multipath->links + flight->links <= NET_HASHED_PATHS_MAX * NET_PATH_MAX);
-    memcpy(multipath->link + multipath->links, flight->link, flight->links * sizeof(*flight->link));
-    memcpy(multipath->departure_ns + multipath->links, flight->departure_ns,
-           flight->links * sizeof(*flight->departure_ns));
-    multipath->links += flight->links;
-}
-
 bool net_hashed_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
                         struct net_path *path, sim_time_t *arrival)
 {
-    struct line_group groups[NET_HASHED_PATHS_MAX];
+    struct line_group groups[NET_MULTIPATH_PATHS_MAX];
     uint32_t lines_per_route =
-        (transfer->packets + NET_HASHED_PATHS_MAX - 1) / NET_HASHED_PATHS_MAX;
+        (transfer->packets + NET_MULTIPATH_PATHS_MAX - 1) / NET_MULTIPATH_PATHS_MAX;
     uint32_t count = group_lines(net, transfer, lines_per_route, groups), units = transfer->units,
              lines, i;
     uint32_t gaps = transfer->packets - 1, rest = units % transfer->packets;
@@ -143,7 +69,7 @@ bool net_hashed_reserve(struct net *net, struct net_transfer *transfer, sim_time
         return true;
     }
     *arrival = 0;
-    multipath = multipath_new(net);
+    multipath = net_multipath_new(net);
     for (i = 0; i < count; i++) { /* the first group gets the remainder */
         sim_time_t tail;
 
@@ -152,11 +78,10 @@ bool net_hashed_reserve(struct net *net, struct net_transfer *transfer, sim_time
         tail = net_chunk_reserve(net, transfer, &groups[i].path, feed * groups[i].last / gaps);
         if (tail > *arrival)
             *arrival = tail;
-        record_links(multipath, &transfer->flight);
+        net_multipath_append(multipath, &transfer->flight, 0);
     }
     transfer->units = units;
-    transfer->flight.links = NET_MULTIPATH;
-    transfer->flight.multipath = multipath;
+    net_multipath_give(transfer, multipath);
     net->counters.waiting = waited + (net->counters.waiting - waited) / count;
     return true;
 }

@@ -173,6 +173,7 @@ struct net {
     struct net_flow_table pair_links; /* F0: each pair has its own links */
     struct net_multipath *free_multipaths; /* see hashed_chunk.c */
     struct multipath_block *multipath_blocks;
+    sim_time_t send_delay; /* what is routed and reserved now leaves so much later: train.c */
     struct net_counters counters;
     uint64_t seed;
     struct sim_fault_point *packet_point;
@@ -188,9 +189,10 @@ struct net {
 /*
  * The packets of an adaptive chunk are routed one by one over several ports, and packets of
  * different chunks interleave on a link. Therefore a chunk does not wait for a backlog of up to one
- * chunk. It waits for the backlog beyond that, so that no link carries more than its rate. One
- * chunk is 16 packets of 14 phits.
+ * chunk. It waits for the backlog beyond that, so that no link carries more than its rate. A chunk
+ * in this sense takes one path: 16 packets of 14 phits. Trains are longer: train.c.
  */
+#define NET_PATH_PACKETS 16
 #define NET_TOLERATED_BACKLOG_UNITS 224
 #define NET_WIDE 4 /* so many ports, electrical or optical, carry all that a NIC can inject */
 
@@ -239,10 +241,14 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
  * flight.multipath holds the links, and the caller must call net_multipath_free in the end. False:
  * there is no live path. The lines of a longer transfer take the same path in groups of equal size.
  */
-#define NET_HASHED_PATHS_MAX 16
 #define NET_MULTIPATH UINT32_MAX
 bool net_hashed_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
                         struct net_path *path, sim_time_t *arrival);
+/* train.c: the same for an adaptive transfer of several parts that each have a path. Counts them.
+ */
+bool net_train_reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed,
+                       sim_time_t *arrival);
+/* multipath.c */
 void net_multipath_free(struct net *net, struct net_transfer *transfer);
 void net_multipaths_fini(struct net *net);
 struct net_flight_path {
@@ -256,6 +262,14 @@ void net_flight_links(const struct net_flight *flight, struct net_flight_path *p
 static inline bool net_hashes_lines(const struct net *net, const struct net_transfer *transfer)
 {
     return transfer->route <= NET_ROUTE_MIN_HASHED && transfer->packets > 1 && net->ports != 0;
+}
+
+/* Whether one path is not chosen for all of the transfer. Small packets, such as acknowledgements,
+ * load a path less. */
+static inline bool net_is_train(const struct net *net, const struct net_transfer *transfer)
+{
+    return transfer->packets > NET_PATH_PACKETS && transfer->units > NET_TOLERATED_BACKLOG_UNITS &&
+           net_mode_adaptive(transfer->route) && net->ports != 0;
 }
 
 /* closed_form.c: the arrival if no other pair sent anything; false: there is no live path */
@@ -309,6 +323,8 @@ sim_time_t net_lcb_mean_replay_time(const struct net *net, uint32_t link,
 #define NET_LCB_REINIT (20 * SIM_US)
 
 /* send.c */
+/* Counts a transfer, or a part of a train, that takes the path. */
+void net_count(struct net *net, struct net_transfer *transfer, const struct net_path *path);
 /* Registers the point that networks without one of their own share, unless that was done. */
 struct sim_fault_point *net_shared_packet_point(void);
 

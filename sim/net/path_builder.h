@@ -61,7 +61,7 @@ static inline struct context context_of(const struct net *net, bool adaptive)
         .fly = net->dragonfly,
         .busy_until = net->busy_until,
         .down = net->impaired ? net->down : NULL,
-        .now = sim_now(),
+        .now = sim_now() + net->send_delay,
         .adaptive = adaptive,
     };
 }

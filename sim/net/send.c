@@ -114,7 +114,7 @@ static void arrive(struct sim_event *event)
     event->fire(event);
 }
 
-static void count(struct net *net, struct net_transfer *transfer, const struct net_path *path)
+void net_count(struct net *net, struct net_transfer *transfer, const struct net_path *path)
 {
     struct net_counters *counters = &net->counters;
 
@@ -147,7 +147,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     struct net_flight *flight = &transfer->flight;
     struct net_path path;
     sim_time_t arrival;
-    bool reachable;
+    bool reachable, counted = false;
 
     assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
     transfer->status = NET_DELIVERED;
@@ -163,6 +163,9 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     if (sim_likely(net->fidelity == NET_F1)) {
         if (sim_unlikely(net_hashes_lines(net, transfer))) {
             reachable = net_hashed_reserve(net, transfer, feed, &path, &arrival);
+        } else if (net_is_train(net, transfer)) {
+            reachable = net_train_reserve(net, transfer, feed, &arrival);
+            counted = true;
         } else {
             reachable = net->topology->route(net, transfer, &path);
             if (sim_likely(reachable))
@@ -175,7 +178,8 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
         refuse(net, transfer);
         return;
     }
-    count(net, transfer, &path);
+    if (!counted)
+        net_count(net, transfer, &path);
     if (sim_unlikely(net->packet_point->rules != NULL))
         arrival += net_fault_apply(net, transfer);
     if (!net_mode_adaptive(transfer->route))

@@ -348,6 +348,7 @@ struct program {
     int length;
     sim_time_t success;
     bool sends;
+    bool same_poll; /* it says that it repeats one poll, which it does */
     uint32_t queues[CYCLE]; /* number of entries in each */
     struct sim_random random;
     struct {
@@ -403,6 +404,7 @@ static void send(struct program *to, int queue, int hops, bool spurious, sim_tim
 static void follow(void *arg)
 {
     struct program *program = arg;
+    bool said = false;
     int at = 0;
 
     for (;;) {
@@ -410,7 +412,15 @@ static void follow(void *arg)
         const struct sim_wait wait = {
             .text = "queue", .what = &program->queues[step->queue], .id = (uint32_t)step->queue};
 
-        if (!sim_poll(&wait, not_empty, step->cost)) {
+        bool full_now;
+
+        if (program->same_poll && !said)
+            sim_same_poll_begin();
+        full_now = sim_poll(&wait, not_empty, step->cost);
+        if (program->same_poll && full_now)
+            sim_same_poll_end();
+        said = !full_now;
+        if (!full_now) {
             sim_spend(step->gap);
         } else if (program->noticed_count < NOTICED) {
             program->noticed[program->noticed_count].time = sim_local_time();
@@ -430,8 +440,8 @@ static void follow(void *arg)
     }
 }
 
-/* The seed determines the whole program. */
-static void simulate(uint64_t seed, bool no_parking)
+/* The seed determines the whole program. same_poll: each fiber polls one queue, and says so. */
+static void simulate(uint64_t seed, bool no_parking, bool same_poll)
 {
     struct sim_options options = {.seed = seed, .time_limit = 2 * SIM_US, .no_parking = no_parking};
     struct sim_random random;
@@ -447,7 +457,8 @@ static void simulate(uint64_t seed, bool no_parking)
         struct program *program = &programs[i];
         bool uniform = sim_random_chance(&random, 0.5);
 
-        program->length = 1 + (int)sim_random_below(&random, CYCLE);
+        program->same_poll = same_poll;
+        program->length = same_poll ? 1 : 1 + (int)sim_random_below(&random, CYCLE);
         program->success = grain * sim_random_below(&random, 20);
         program->sends = sim_random_chance(&random, 0.7);
         sim_random_init(&program->random, seed, "program", (uint64_t)i);
@@ -470,29 +481,58 @@ static void simulate(uint64_t seed, bool no_parking)
     sim_fini();
 }
 
+/* Returns how often something was noticed. */
+static uint64_t compare_parked(uint64_t seed, bool same_poll)
+{
+    static struct program real[FIBERS];
+    uint64_t noticed = 0;
+    int i, j;
+
+    simulate(seed, true, same_poll);
+    memcpy(real, programs, sizeof real);
+    simulate(seed, false, same_poll);
+    for (i = 0; i < fibers; i++) {
+        assert_int_equal(programs[i].noticed_count, real[i].noticed_count);
+        for (j = 0; j < real[i].noticed_count; j++) {
+            assert_true(programs[i].noticed[j].time == real[i].noticed[j].time);
+            assert_int_equal(programs[i].noticed[j].queue, real[i].noticed[j].queue);
+        }
+        noticed += (uint64_t)real[i].noticed_count;
+    }
+    return noticed;
+}
+
 static void parking_is_exact(void **state)
 {
     static const uint64_t special[] = {832, 1112, 1202, 3255, 5025, 5147};
-    static struct program real[FIBERS];
-    uint64_t k, seed, noticed = 0;
-    int i, j;
+    uint64_t k, noticed = 0;
 
-    for (k = 0; k < 306; k++) {
-        /* The special ones poll one queue for different times at the same distances. */
-        seed = k < 300 ? k + 1 : special[k - 300];
-        simulate(seed, true);
-        memcpy(real, programs, sizeof real);
-        simulate(seed, false);
-        for (i = 0; i < fibers; i++) {
-            assert_int_equal(programs[i].noticed_count, real[i].noticed_count);
-            for (j = 0; j < real[i].noticed_count; j++) {
-                assert_true(programs[i].noticed[j].time == real[i].noticed[j].time);
-                assert_int_equal(programs[i].noticed[j].queue, real[i].noticed[j].queue);
-            }
-            noticed += (uint64_t)real[i].noticed_count;
-        }
-    }
+    for (k = 0; k < 306; k++) /* the special ones poll one queue for different times at the same
+                                 distances */
+        noticed += compare_parked(k < 300 ? k + 1 : special[k - 300], false);
     assert_true(noticed > 10000);
+}
+
+static void parking_of_one_repeated_poll_is_exact(void **state)
+{
+    uint64_t seed, noticed = 0;
+
+    for (seed = 1; seed <= 600; seed++)
+        noticed += compare_parked(seed, true);
+    assert_true(noticed > 10000);
+}
+
+static void poll_the_same(void *arg)
+{
+    sim_same_poll_begin();
+    poll_until_full(arg);
+    sim_same_poll_end();
+}
+
+static void one_repeated_poll_parks_at_its_second(void **state)
+{
+    assert_int_equal(polls_while_written(poll_the_same, false), 2);
+    assert_in_range(polls_while_written(poll_the_same, true), WRITES * 50, WRITES * 64);
 }
 
 int main(void)
@@ -509,6 +549,8 @@ int main(void)
         cmocka_unit_test(only_a_reader_of_memory_is_woken_by_writes),
         cmocka_unit_test(a_poll_suspends_once),
         cmocka_unit_test(parking_is_exact),
+        cmocka_unit_test(parking_of_one_repeated_poll_is_exact),
+        cmocka_unit_test(one_repeated_poll_parks_at_its_second),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,11 +184,11 @@ struct wl_operation *wl_operation_wait(struct wl_domain *domain)
 {
     struct wl_operation *operation;
 
-    rank_queues_only_begin();
+    rank_same_poll_begin();
     do {
         operation = wl_operation_poll(domain);
     } while (operation == NULL && !wl_domain_timed_out(domain));
-    rank_queues_only_end();
+    rank_same_poll_end();
     return operation;
 }
 

@@ -132,7 +132,7 @@ static const struct {
     FIELD(npt_tags, "aries.nic.npt_tags", COUNT),
     FIELD(amo_cache, "aries.nic.amo_cache", COUNT),
     FIELD(chunk_packets, "aries.nic.chunk_packets", COUNT),
-    FIELD(chunk_packets_fixed, "aries.nic.chunk_packets", COUNT),
+    FIELD(chunk_packets_fixed, "aries.nic.chunk_packets_fixed", COUNT),
     FIELD(response_class, "aries.route.response_class", COUNT),
     FIELD(cq_exact, "aries.nic.cq_exact", FLAG),
     FIELD(kill, "aries.fault.kill", FLAG),

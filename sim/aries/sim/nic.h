@@ -12,7 +12,7 @@
  *   sim/access.c  which memory the transfers in flight use
  *   sim/source_copy.c  whether a program changes the source of a PUT too early
  *
- * A transaction is sent as chunks of up to 16 packets (F1). The states of a chunk; each step is one
+ * A transaction is sent as chunks of up to 64 packets (F1). The states of a chunk; each step is one
  * event:
  *
  *   pump ──net──▶ arrive ─┬──net──▶ respond ──▶ transaction done?

@@ -179,6 +179,16 @@ void rank_queues_only_end(void)
     sim_queues_only_end();
 }
 
+void rank_same_poll_begin(void)
+{
+    sim_same_poll_begin();
+}
+
+void rank_same_poll_end(void)
+{
+    sim_same_poll_end();
+}
+
 void rank_notify(struct rank *rank)
 {
     sim_settle();

@@ -114,6 +114,12 @@ bool rank_spin_until_alarm(struct rank *rank, const volatile uint64_t *word, uin
  */
 void rank_queues_only_begin(void);
 void rank_queues_only_end(void);
+/*
+ * The same for a loop that polls one queue and does nothing else but look at the alarm: all its
+ * empty passes take the same time.
+ */
+void rank_same_poll_begin(void);
+void rank_same_poll_end(void);
 
 /*
  * Threads. A rank begins with one; further ones run on fibers of their own, share its memory and

@@ -71,7 +71,7 @@ struct net_flight {
 };
 
 /*
- * One chunk of a message (at F0 and F1 up to some 16 packets; at F2 one packet). Owned by the
+ * One chunk of a message (at F0 and F1 many packets; at F2 one packet). Owned by the
  * caller, pooled and reused; must stay valid until `event` fires.
  */
 struct net_transfer {

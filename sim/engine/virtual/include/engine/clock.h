@@ -164,6 +164,12 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
  */
 void sim_queues_only_begin(void);
 void sim_queues_only_end(void);
+/*
+ * The same, and the fiber repeats one poll, each as long after the one before, until it finds
+ * something or is woken. Then its second poll can tell that it idles.
+ */
+void sim_same_poll_begin(void);
+void sim_same_poll_end(void);
 /* Memory of the fiber's program has changed: sim_wake(), unless the program reads none now. */
 void sim_written(struct sim_fiber *fiber);
 

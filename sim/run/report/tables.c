@@ -39,7 +39,7 @@ static void link_line(const struct net_link_info *link, void *arg)
             link->alive);
     fprintf(table->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", link->units,
             link->transfers, link->dropped, link->dead);
-    fprintf(table->file, "%" PRIu64 ",%.6f,%.6f\n", link->busy,
+    fprintf(table->file, "%" PRIu64 ",%.6f,%.9f\n", link->busy,
             ended > 0 ? (double)link->busy / ended : 0,
             table->traffic > 0 ? (double)link->busy / (double)table->traffic : 0);
 }
@@ -49,6 +49,8 @@ static void links(struct table *table)
     struct net_counters counters;
 
     net_get_counters(table->net, &counters);
+    /* Retries after the end of the last rank do not count. */
+    counters.last = MIN(counters.last, table->cluster->ended);
     table->traffic = counters.last > counters.first ? counters.last - counters.first : 0;
     fputs("router,group,chassis,slot,tile,peer,peer_group,peer_chassis,peer_slot,peer_tile,colour,"
           "which,alive,units,transfers,dropped,dead,busy_ps,busy,load\n",

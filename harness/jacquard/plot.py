@@ -282,17 +282,19 @@ def compare_metric(axes, groups: dict[str, list[Run]], metric: str) -> None:
     """A bar is the mean over the runs of a group that hold, with a line from the smallest to the largest value; the median of a
     histogram of one run has a line to its 99th percentile. If all runs of a group failed, the bar is hatched."""
     values_of = {label: [(run, found[0], found[1]) for run in runs if (found := results.field_of(run, metric))] for label, runs in groups.items()}
-    every = [one for values in values_of.values() for one in values]
-    unit, medians = every[0][2]["unit"], every[0][2]["type"] == "histogram" and metric.rpartition(".")[2] not in QUANTILES_OF
+    kind = next(metric for values in values_of.values() for _, _, metric in values)
+    unit, medians = kind["unit"], kind["type"] == "histogram" and metric.rpartition(".")[2] not in QUANTILES_OF
     several = any(len(runs) > 1 for runs in groups.values())
-    longest = max(value for _, value, _ in every)
+    # Values of failed runs are drawn for those groups only that have no others.
+    values_of = {label: [one for one in values if one[0].ok] or values for label, values in values_of.items()}
+    longest = max(sum(value for _, value, _ in values) / len(values) for values in values_of.values() if values)
     divisor, name = style.unit_of(unit, [longest])
     right = longest
     for at, (label, runs) in enumerate(groups.items()):
-        good = [(value, metric) for run, value, metric in values_of[label] if run.ok]
-        values = [value for value, _ in good] or [value for _, value, _ in values_of[label]]
+        good = any(run.ok for run, _, _ in values_of[label])
+        values = [value for _, value, _ in values_of[label]]
         mean = sum(values) / len(values) if values else 0
-        ends = (min(values), max(values)) if len(values) > 1 else (mean, good[0][1]["p99"]) if good and medians else (mean, mean)
+        ends = (min(values), max(values)) if len(values) > 1 else (mean, values_of[label][0][2]["p99"]) if values and medians else (mean, mean)
         text = style.value_text(mean, unit) if values else "no value"
         if len(values) == 1 and ends[1] > mean:
             text += f", p99 {style.value_text(ends[1], unit)}"

@@ -3,7 +3,7 @@
 
     jacquard report SCENARIO [-o FILE.html] [options of sim-run]
 
-It is `sim-run SCENARIO --report FILE.html`; without -o, the file has the name of the scenario and is in the current folder."""
+Without -o, the file has the name of the scenario and is in the current folder. The exit code is that of sim-run."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def run(arguments) -> int:
 def main(words: list[str] | None = None) -> int:
     parser = Parser(prog="jacquard sweep", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", type=Path, metavar="SCENARIO")
-    parser.add_argument("--vary", type=variation, action="append", default=[], metavar="NAME=VALUE,VALUE...", help="a setting, as --set of sim-run; may be repeated")
+    parser.add_argument("--vary", type=variation, action="append", default=[], metavar="NAME=VALUE,VALUE...", help="a setting of the scenario with its values; may be repeated")
     parser.add_argument("--seeds", type=seeds, default=[None], metavar="A-B", help="each combination with each of these seeds")
     parser.add_argument("-j", "--jobs", type=int, metavar="N", help="runs at a time (one for each core)")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")

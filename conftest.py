@@ -4,4 +4,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "harness"))
 
-pytest_plugins = ["jacquard.plugin"]
+pytest_plugins = ["jacquard.plugin", "jacquard.scenario_files"]

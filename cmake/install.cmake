@@ -26,6 +26,15 @@ if(TARGET sim-run)
   install(TARGETS fi-plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard/sim-run)
 endif()
 
+# The Python package, with the metadata by which pytest finds its plugin. Parts of it that need the source tree stay there.
+install(DIRECTORY harness/jacquard DESTINATION lib/python3/dist-packages
+        FILES_MATCHING PATTERN *.py PATTERN py.typed PATTERN __pycache__ EXCLUDE
+        PATTERN generate.py EXCLUDE PATTERN installed.py EXCLUDE)
+foreach(file IN ITEMS METADATA entry_points.txt)
+  configure_file(cmake/python/${file}.in ${CMAKE_BINARY_DIR}/python/${file} @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/python/${file} DESTINATION lib/python3/dist-packages/jacquard-${PROJECT_VERSION}.dist-info)
+endforeach()
+
 if(TARGET jacquard)
   install(TARGETS jacquard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS jacquard-node LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard)

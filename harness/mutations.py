@@ -20,7 +20,7 @@ from pathlib import Path
 
 import jacquard
 from generated import LICENCE, finish, read_csv
-from jacquard.plugin import EXPECTED_EXITS
+from jacquard.scenario_files import EXPECTED_EXITS
 
 FOLDER = Path("tests/mutations")
 RESULTS = FOLDER / "results.csv"

@@ -18,11 +18,7 @@ import tempfile
 from pathlib import Path
 
 import jacquard
-import matplotlib
-
-matplotlib.use("Agg")  # no display is needed
-
-import matplotlib.pyplot as plt  # noqa: E402: the back end has to be chosen before
+from jacquard import style
 
 SCENARIOS = jacquard.ROOT / "scenarios" / "workloads"
 IMAGES = jacquard.ROOT / "docs" / "images"
@@ -92,7 +88,7 @@ def heat(figure):
             image(row[0], blue, 9, 9, f"{MODES[routing]}: between groups", "to group", "from group", tops[0]),
             image(row[1], local, 6, 16, f"{MODES[routing]}: inside group 0", "slot", "chassis", tops[1])]
         for axes, picture in zip(row, pictures):
-            figure.colorbar(picture, ax=axes, format=matplotlib.ticker.PercentFormatter(1, decimals=0))
+            figure.colorbar(picture, ax=axes, format=style.ticker.PercentFormatter(1, decimals=0))
     figure.suptitle("How busy links are while every group sends to the next (Theta, 9 groups)")
 
 
@@ -257,16 +253,12 @@ def main(arguments):
     options = parser.parse_args(arguments)
     global write_docs
     write_docs = options.docs
-    # Every run gives the same text and the same ids.
-    plt.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none"})
+    style.setup()
     for name in options.picture or PICTURES:
         draw, size = PICTURES[name]
-        figure = plt.figure(figsize=size, layout="constrained")
+        figure = style.pyplot.figure(figsize=size, layout="constrained")
         draw(figure)
-        options.images.mkdir(parents=True, exist_ok=True)
-        figure.savefig(options.images / f"network-{name}.{options.format}", dpi=110,
-                       metadata={"Date": None} if options.format == "svg" else None)
-        plt.close(figure)
+        style.save(figure, options.images / f"network-{name}.{options.format}")
     return 0
 
 

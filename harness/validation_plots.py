@@ -7,16 +7,12 @@ Drawn by `harness/validation.py --docs`.
 
 import re
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display is needed
-
-import jacquard  # noqa: E402: the back end has to be chosen before
-import matplotlib.pyplot as plt  # noqa: E402
+import jacquard
+from jacquard import style
+from jacquard.style import size_axis, size_text
 
 SCENARIOS = jacquard.ROOT / "scenarios" / "validation"
-SIMULATED = ("#1f4e79", "#2a8f6d", "#7b4ea3", "#a05a2c")
-PUBLISHED = "#d1491b"
+SIMULATED = tuple(style.COLOURS[at] for at in (0, 2, 3, 4))
 # Published unit in the unit of metrics: ps, B/s, 1/s.
 UNITS = {"us": 1e6, "ns": 1e3, "MB/s": 1e6, "GB/s": 1e9, "Mop/s": 1e6, "Mmsg/s": 1e6}
 CONFIDENCES = {"published": "o", "derived": "s", "recalled": "^"}
@@ -37,13 +33,6 @@ CURVES = [
 ]
 
 
-def size_text(size):
-    for unit, name in ((1 << 20, "Mi"), (1 << 10, "Ki")):
-        if size >= unit:
-            return f"{size / unit:g}{name}"
-    return f"{size:g}"
-
-
 def points(metrics, prefix, metric):
     """[(size, median)] of the jobs that are called <prefix>-<size>."""
     pattern = re.compile(rf"{prefix}-(\d+)\.{metric}")
@@ -56,30 +45,20 @@ def draw_curves(axes, metrics, curves, divisor, rows):
         axes.plot(xs, [y / divisor for y in ys], color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2,
                   linestyle="--" if prefix.endswith("-get") else "-")  # the curves of GET and PUT coincide for the BTE
     values = [row.published * UNITS[row.unit] / divisor for row in rows]
-    axes.errorbar([int(row.size) for row in rows], values, fmt="o", markersize=5, color=PUBLISHED, capsize=4, linewidth=1.2,
+    axes.errorbar([int(row.size) for row in rows], values, fmt="o", markersize=5, color=style.REFERENCE, capsize=4, linewidth=1.2,
                   yerr=[value * row.tolerance / 100 for value, row in zip(values, rows)], zorder=3,
                   label="published, with tolerance")
-
-
-def size_axis(axes, sizes):
-    axes.set_xscale("log", base=2)
-    low, high = min(sizes), max(sizes)
-    step = 1 if high / low <= 1 << 10 else 2
-    ticks = [1 << power for power in range(low.bit_length() - 1, high.bit_length(), step)]
-    axes.set_xticks(ticks, [size_text(tick) for tick in ticks])
-    axes.minorticks_off()
-    axes.set_xlabel("bytes")
 
 
 def curve(name, heading, label, divisor, scale, scenario, curves, ids, by_id):
     result = jacquard.run(SCENARIOS / f"{scenario}.yaml")
     if not result.ok:
         raise SystemExit(result.report())
-    figure, axes = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
+    figure, axes = style.pyplot.subplots(figsize=(7.5, 4.5), layout="constrained")
     draw_curves(axes, result.metrics, curves, divisor, [by_id[id] for id in ids])
     axes.set_yscale(scale)
     if scale == "log":
-        axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(style.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(bottom=0)
     size_axis(axes, [size for prefix, metric, _ in curves for size, _ in points(result.metrics, prefix, metric)])
@@ -114,10 +93,10 @@ def rates(scenario):
 
 
 def rate_axes(axes, heading, curves):
-    for color, style, (label, curve) in zip(SIMULATED, ("-", "-", "--"), curves):
-        axes.plot(*zip(*curve), style, color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2)
+    for color, dashes, (label, curve) in zip(SIMULATED, ("-", "-", "--"), curves):
+        axes.plot(*zip(*curve), dashes, color=color, marker=".", markersize=4, linewidth=1.5, label=label, zorder=2)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(style.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     sizes = [size for _, curve in curves for size, _ in curve]
     size_axis(axes, [4, *sizes])
     axes.set_ylabel("bytes per median one-way time (MB/s)")
@@ -126,13 +105,13 @@ def rate_axes(axes, heading, curves):
 
 
 def table_2():
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+    figure, panels = style.pyplot.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
     for axes, (heading, scenario, curves, paper) in zip(panels, TABLE_2):
         found = rates(scenario)
         rate_axes(axes, heading, [(label, found[prefix]) for prefix, label in curves])
         for label, marker, latency, bandwidth in paper:
             known = [(4, 4 / latency), (1 << 20, bandwidth)]
-            axes.plot(*zip(*[point for point in known if point[1]]), marker, color=PUBLISHED, markersize=6, markerfacecolor="none",
+            axes.plot(*zip(*[point for point in known if point[1]]), marker, color=style.REFERENCE, markersize=6, markerfacecolor="none",
                       label=f"paper: {label}", zorder=3)
         axes.legend(frameon=False, fontsize=8)
     return "validation-madeleine-table-2", figure
@@ -140,7 +119,7 @@ def table_2():
 
 def figure_4():
     found = {**rates("via_methods"), **rates("via_times")}
-    figure, axes = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
+    figure, axes = style.pyplot.subplots(figsize=(7.5, 4.5), layout="constrained")
     rate_axes(axes, "Madeleine II over VIA on Fast Ethernet",
               [("copies (static)", found["static"]), ("registered memory (dynamic)", found["dynamic"]), ("the library's choice", found["multi"])])
     axes.axvline(5120, color="#888888", linewidth=0.8, linestyle=":", label="5120 bytes: longest copy", zorder=1)
@@ -151,7 +130,7 @@ def figure_4():
 def deviations(rows):
     """Draws the deviation of each judged row over a bar of its tolerance. Rows that must be exact are left out."""
     rows = [row for row in rows if row.judged and row.use != "bound" and row.tolerance >= 1]
-    figure, axes = plt.subplots(figsize=(7.5, 0.17 * len(rows) + 1), layout="constrained")
+    figure, axes = style.pyplot.subplots(figsize=(7.5, 0.17 * len(rows) + 1), layout="constrained")
     for at, row in enumerate(rows):
         axes.barh(at, 2 * row.tolerance, left=-row.tolerance, height=0.7, color="#dfe6ec", zorder=1)
         axes.plot(row.deviation, at, CONFIDENCES[row.confidence], color=SIMULATED[0] if row.use == "check" else "white",
@@ -171,13 +150,9 @@ def deviations(rows):
 
 def draw(rows, folder):
     """All pictures as SVG; the same results give the same files."""
-    matplotlib.rcParams.update({"svg.hashsalt": "jacquard", "svg.fonttype": "none", "font.family": "sans-serif"})
+    style.setup()
     by_id = {row.id: row for row in rows}
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in [*(curve(*what, by_id) for what in CURVES), deviations(rows), table_2(), figure_4()]:
-        path = folder / f"{name}.svg"
-        figure.savefig(path, metadata={"Date": None})
-        plt.close(figure)
-        written.append(path)
+        written.append(style.save(figure, folder / f"{name}.svg"))
     return written

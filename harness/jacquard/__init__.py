@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Running scenarios and reading their results from Python.
+"""Running scenarios and reading their results from Python: docs/python.md.
 
     import jacquard
     result = jacquard.run("scenarios/quickstart.yaml", seed=3, set={"fabric.fidelity": "F0"})

@@ -13,18 +13,15 @@ import argparse
 import bisect
 import os
 import re
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .command import BadInput, Parser, execute
+
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-
-
-class BadInput(Exception):
-    """A sentence for the user."""
 
 
 @dataclass
@@ -259,15 +256,9 @@ def diff(arguments):
     return 1
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
 def main(words=None):
     program = os.environ.get("JACQUARD_TRACE_PROGRAM", "jacquard trace")  # sim-run diff is another name of it
-    parser = Parser(prog=program, description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = commands.add_parser("show", help="list the events of a trace")
     listing.add_argument("file", metavar="FILE")
@@ -284,15 +275,4 @@ def main(words=None):
     comparison.add_argument("--context", type=int, default=5, metavar="N", help="events before and after (5)")
     comparison.set_defaults(run=diff)
     arguments = parser.parse_args(words)
-    try:
-        return arguments.run(arguments)
-    except BadInput as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return execute(program, lambda: arguments.run(arguments))

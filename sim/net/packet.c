@@ -74,6 +74,7 @@ static void complete(struct net_transfer *transfer)
     sim_time_t arrival = flight->arrival + flight->delay;
 
     count(net, transfer);
+    net->counters.last = later(net->counters.last, later(arrival, sim_now()));
     /* The links keep the order of the fixed modes, except for delays by faults. A transfer within
      * one router has no links. */
     if ((sim_unlikely(net->packet_point->rules != NULL) || transfer->hops == 0) &&

@@ -104,6 +104,7 @@ static void arrive(struct sim_event *event)
     struct net *net = flight->net;
 
     event->fire = flight->fire;
+    net->counters.last = sim_now();
     if (sim_unlikely(flight->failures_seen != net->failure_count) &&
         transfer->status == NET_DELIVERED && net_flight_lost(net, transfer)) {
         transfer->status = NET_DROPPED;
@@ -150,6 +151,8 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     bool reachable, counted = false;
 
     assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
+    if (sim_unlikely(net->counters.first == 0))
+        net->counters.first = sim_now();
     transfer->status = NET_DELIVERED;
     transfer->poisoned = false;
     transfer->duplicated = false;

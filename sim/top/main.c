@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* jacquard: the command that shows live fabrics (docs/live.md) and traces (docs/trace.md). */
+/* jacquard: the command that shows live fabrics (docs/live.md), and starts the other programs and
+ * the commands in Python. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -16,6 +17,8 @@
 static const char usage[] =
     "usage: jacquard top [OPTIONS] [SOCKET]\n"
     "       jacquard scenario [SOCKET]\n"
+    "       jacquard run|report|sweep SCENARIO ...\n"
+    "       jacquard plot curve|cdf|heat|compare RESULT...\n"
     "       jacquard trace show|diff ...\n"
     "       jacquard lnetd|lnet|lnetctl|lst|m0 ...\n"
     "top: shows the processes of a live fabric (that SOCKET, or $JACQUARD_FABRIC), even "
@@ -31,6 +34,10 @@ static const char usage[] =
     "other key updates it.\n"
     "\n"
     "scenario: prints the scenario as the fabric's processes get it.\n"
+    "run: sim-run; see jacquard run --help.\n"
+    "report: runs a scenario and writes its report page.\n"
+    "sweep: runs a scenario with all combinations of settings.\n"
+    "plot: draws the results of runs, sweeps and campaigns.\n"
     "trace: lists and compares traces of sim-run; see jacquard trace --help.\n"
     "lnetd, lnet, lnetctl: LNet over TCP; see jacquard lnet --help.\n"
     "lst: the self-test of LNet; see jacquard lst --help.\n"
@@ -121,8 +128,8 @@ static int parse(struct command *command, int argc, char **argv, bool *run)
     if (strcmp(command->what, "top") != 0 && strcmp(command->what, "scenario") != 0)
         return refuse(
             *command->what != '\0' ? command->what : "no command",
-            "the commands are top, scenario, trace, lnetd, lnet, lnetctl, lst and m0; see "
-            "jacquard --help");
+            "the commands are top, scenario, run, report, sweep, plot, trace, lnetd, lnet, "
+            "lnetctl, lst and m0; see jacquard --help");
     if (optind + 2 < argc)
         return refuse(argv[optind + 2], "give one fabric only");
     if (command->path == NULL || command->path[0] == '\0')
@@ -222,8 +229,8 @@ static bool find_beside(int up, const char *file, char path[PATH_MAX + 64])
     return false;
 }
 
-/* LNet has programs of its own in the same folder, so that this one does not need its libraries. */
-static int lnet_command(const char *program, char **arguments)
+/* Other programs are in the same folder, so that this one does not need their libraries. */
+static int program_command(const char *program, char **arguments)
 {
     char path[PATH_MAX + 64];
 
@@ -234,17 +241,53 @@ static int lnet_command(const char *program, char **arguments)
     return refuse(path, strerror(errno));
 }
 
-/* The reader of traces is a Python program, in ../share/jacquard beside the folder of this one. */
-static int trace_command(char **arguments)
+/* The commands in Python are in the package jacquard: ../lib/python3/dist-packages beside the
+ * folder of this program. Debian's Python is tried first, because Debian's matplotlib belongs to
+ * it. */
+static int python_command(int argc, char **argv)
 {
     char path[PATH_MAX + 64];
+    char **arguments = calloc((size_t)argc + 2, sizeof(*arguments));
 
-    if (!find_beside(2, "/share/jacquard/trace.py", path))
-        return 2;
-    arguments[0] = (char[]){"python3"};
-    arguments[1] = path;
-    execvp(arguments[0], arguments);
-    return refuse("python3", strerror(errno));
+    if (arguments == NULL)
+        abort();
+    if (find_beside(2, "/lib/python3/dist-packages/jacquard/__main__.py", path)) {
+        arguments[0] = (char[]){"python3"};
+        arguments[1] = path;
+        memcpy(arguments + 2, argv + 1, (size_t)(argc - 1) * sizeof(*argv));
+        execv("/usr/bin/python3", arguments);
+        execvp("python3", arguments);
+        refuse("python3", strerror(errno));
+    }
+    free(arguments);
+    return 2;
+}
+
+/* Starts the program that executes a command. Returns an exit code if it is not one of these, or
+ * cannot be started; -1: it is a command of this program. */
+static int start_other(int argc, char **argv)
+{
+    static const struct {
+        const char *command, *program; /* NULL: in Python */
+        int skipped; /* words that the program does not get */
+    } others[] = {{"run", "/sim-run", 1},
+                  {"lnetd", "/jacquard-lnet", 0},
+                  {"lnet", "/jacquard-lnet", 0},
+                  {"lnetctl", "/jacquard-lnet", 0},
+                  {"lst", "/jacquard-lst", 0},
+                  {"m0", "/jacquard-m0", 0},
+                  {"trace", NULL, 0},
+                  {"plot", NULL, 0},
+                  {"sweep", NULL, 0},
+                  {"report", NULL, 0}};
+    size_t i;
+
+    for (i = 0; argc > 1 && i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(argv[1], others[i].command) == 0)
+            return others[i].program == NULL
+                       ? python_command(argc, argv)
+                       : program_command(others[i].program, argv + others[i].skipped);
+    return -1;
 }
 
 int main(int argc, char **argv)
@@ -257,15 +300,9 @@ int main(int argc, char **argv)
     bool run;
     int status;
 
-    if (argc > 1 && strcmp(argv[1], "trace") == 0)
-        return trace_command(argv);
-    if (argc > 1 && (strcmp(argv[1], "lnetd") == 0 || strcmp(argv[1], "lnet") == 0 ||
-                     strcmp(argv[1], "lnetctl") == 0))
-        return lnet_command("/jacquard-lnet", argv);
-    if (argc > 1 && strcmp(argv[1], "lst") == 0)
-        return lnet_command("/jacquard-lst", argv);
-    if (argc > 1 && strcmp(argv[1], "m0") == 0)
-        return lnet_command("/jacquard-m0", argv);
+    status = start_other(argc, argv);
+    if (status >= 0)
+        return status;
     status = parse(&command, argc, argv, &run);
 
     if (!run)

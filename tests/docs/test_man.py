@@ -12,7 +12,8 @@ import pytest
 MAN = jacquard.ROOT / "docs/man"
 PAGES = {
     "jacquard-fabricd": [["jacquard-fabricd"]],
-    "jacquard": [["jacquard"], ["jacquard", "trace", "show"]],
+    "jacquard": [["jacquard"], ["jacquard", "trace", "show"], ["jacquard", "sweep"], ["jacquard", "report"],
+                 *(["jacquard", "plot", kind] for kind in ("curve", "cdf", "heat", "compare"))],
     "jacquard-lnet": [["jacquard", "lnet"]],
     "jacquard-lst": [["jacquard", "lst"]],
     "jacquard-m0": [["jacquard", "m0"], ["jacquard", "m0", "nettest"]],

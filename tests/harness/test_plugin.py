@@ -31,7 +31,7 @@ def tree(tmp_path):
     (tmp_path / "build/bin/sim-run").chmod(0o755)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(jacquard.ROOT / 'harness')!r})\npytest_plugins = ['jacquard.plugin']\n")
+        f"import sys\nsys.path.insert(0, {str(jacquard.ROOT / 'harness')!r})\npytest_plugins = ['jacquard.plugin', 'jacquard.scenario_files']\n")
     return tmp_path
 
 

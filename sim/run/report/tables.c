@@ -11,6 +11,7 @@ struct table {
     FILE *file;
     const struct cluster *cluster;
     const struct net *net; /* of links.csv */
+    sim_time_t traffic; /* of links.csv: from the first transfer to the end of the last one */
     const struct sim_metric *metric;
 };
 
@@ -38,14 +39,21 @@ static void link_line(const struct net_link_info *link, void *arg)
             link->alive);
     fprintf(table->file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", link->units,
             link->transfers, link->dropped, link->dead);
-    fprintf(table->file, "%" PRIu64 ",%.6f\n", link->busy,
-            ended > 0 ? (double)link->busy / ended : 0);
+    fprintf(table->file, "%" PRIu64 ",%.6f,%.9f\n", link->busy,
+            ended > 0 ? (double)link->busy / ended : 0,
+            table->traffic > 0 ? (double)link->busy / (double)table->traffic : 0);
 }
 
 static void links(struct table *table)
 {
+    struct net_counters counters;
+
+    net_get_counters(table->net, &counters);
+    /* Retries after the end of the last rank do not count. */
+    counters.last = MIN(counters.last, table->cluster->ended);
+    table->traffic = counters.last > counters.first ? counters.last - counters.first : 0;
     fputs("router,group,chassis,slot,tile,peer,peer_group,peer_chassis,peer_slot,peer_tile,colour,"
-          "which,alive,units,transfers,dropped,dead,busy_ps,busy\n",
+          "which,alive,units,transfers,dropped,dead,busy_ps,busy,load\n",
           table->file);
     net_for_each_link(table->net, link_line, table);
 }

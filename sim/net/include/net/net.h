@@ -301,6 +301,7 @@ struct net_counters {
         duplicated, poisoned;
     uint64_t replays; /* of the link protocol */
     sim_time_t waiting; /* sum of queueing times */
+    sim_time_t first, last; /* when the first transfer was sent and the last one ended; 0: none */
 };
 void net_get_counters(const struct net *net, struct net_counters *counters);
 

@@ -392,8 +392,16 @@ def shown_until(tmp_path, wanted):
 
 def test_top_keeps_nothing_of_processes_that_ended(tmp_path):
     def shown_observers(others):
-        wait_for(lambda: said.read_text().count(watching(others)) > seen)
-        return len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-segment" in line for line in open(f"/proc/{top.pid}/maps"))
+        """Its descriptors and mappings, as soon as it has the same ones at two screens in a row: while it reads, it may have more."""
+        found, screens = None, seen
+        for _ in range(50):
+            wait_for(lambda: said.read_text().count(watching(others)) > screens)
+            screens = said.read_text().count(watching(others))
+            before = found
+            found = len(os.listdir(f"/proc/{top.pid}/fd")), sum("jacquard-segment" in line for line in open(f"/proc/{top.pid}/maps"))
+            if found == before:
+                break
+        return found
 
     def watching(others):
         return f" 0 processes, {others} more watching" if others else " 0 processes, up"

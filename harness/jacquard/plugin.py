@@ -104,7 +104,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         problem = keep(runs[-1], path)
         text += f"\nreport page: {problem or path}"
         if not problem:
-            report.user_properties.append(("jacquard_report", str(path)))
+            item.user_properties.append(("jacquard_report", str(path)))  # JUnit's XML has it
     report.sections.append(("jacquard", text))
 
 

@@ -354,9 +354,9 @@ static int fragments(struct test *test, uint64_t bits, uint32_t bytes)
     struct lnet_event event;
     uint8_t *whole = malloc(bytes), *at;
     uint32_t i, skip = bytes / 3 | 1;
-    int rc = whole == NULL ? -1 : 0;
+    int rc;
 
-    if (rc != 0)
+    if (whole == NULL)
         return rank_fail(test->rank, "no memory");
     cut(to, test->memory + 1, bytes);
     cut(from, test->data + 3, bytes);

@@ -2,6 +2,7 @@
 """jacquard plot: the pictures contain the values of the results, and bad input is one line."""
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -156,7 +157,7 @@ def test_heat_is_a_part_of_the_time_in_which_the_network_was_used(adversarial, t
     assert (groups.rows, groups.columns, local.rows, local.columns) == (5, 5, 10, 4)
     assert max(groups.loads[0, 1]) > 0.8 and (0, 0) not in groups.loads
     assert drawn("heat", adversarial, "-o", tmp_path / "heat.svg") == 0
-    assert "part of the 200 µs in which the network was used" in (tmp_path / "heat.svg").read_text()
+    assert re.search(r"part of the (19|20)\d µs in which the network was used", (tmp_path / "heat.svg").read_text())
 
 
 @pytest.mark.parametrize("name, says", [("faults/link_down.yaml", "✕: dead, or lost something"), ("single-switch.yaml", "from the switches"),

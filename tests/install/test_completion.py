@@ -5,7 +5,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import subprocess
 import time
 
@@ -88,7 +87,6 @@ def test_bash_completes(installed, shell):
     check(bash)
 
 
-@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh")
 def test_zsh_completes(installed, shell):
     zsh = shell(["zsh", "-f", "-i"], environment(installed, PS1="ready> "))
     zsh.type(f"fpath=({installed.prefix}/share/zsh/vendor-completions $fpath); autoload -Uz compinit; compinit -u -D; echo begin-$((1+1))\n")
@@ -96,7 +94,6 @@ def test_zsh_completes(installed, shell):
     check(zsh)
 
 
-@pytest.mark.skipif(not shutil.which("fish"), reason="no fish")
 def test_fish_completes(installed, tmp_path):
     env = environment(installed, HOME=str(tmp_path))
     for line, completed in CASES:

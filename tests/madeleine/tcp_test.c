@@ -195,7 +195,7 @@ static void mad_97_eight_blocks_in_one_system_call(void **state)
     ranks_run_clean(2, NULL, eight_blocks);
 }
 
-/* What a program with sockets does, too: one send for each message, and none of the receiver. */
+/* As with plain sockets, a message costs one send of the sender and none of the receiver. */
 static void round_trips(p_mad_madeleine_t session, int rank)
 {
     p_mad_channel_t channel = mad_open_channel(session, 0);

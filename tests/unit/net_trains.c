@@ -17,7 +17,7 @@ struct shot {
     sim_time_t feed, arrived;
 };
 
-/* What is sent, the same in both runs. */
+/* A transfer that both runs send. */
 struct train {
     uint32_t source, target, packets, phits, stream_packets, interval;
     uint8_t route;

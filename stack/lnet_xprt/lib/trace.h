@@ -13,7 +13,7 @@
         if (0)                         \
             (void)printf(__VA_ARGS__); \
     } while (0)
-/* What a program says to its user. */
+/* Prints a line for the user of a program. */
 #define m0_console_printf(...) ((void)printf(__VA_ARGS__))
 #define M0_ENTRY(...) \
     do {              \

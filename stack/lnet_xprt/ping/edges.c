@@ -252,7 +252,8 @@ static int bulk(struct edges *edges, bool read)
     return 0;
 }
 
-/* What is cancelled or late ends so, in each of the queues that wait for a peer. */
+/* Tests that cancelled and late buffers end with their errors in each queue that waits for a peer.
+ */
 static int ends(struct edges *edges)
 {
     static const enum m0_net_queue_type queues[] = {M0_NET_QT_MSG_RECV, M0_NET_QT_PASSIVE_BULK_RECV,

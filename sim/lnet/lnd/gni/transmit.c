@@ -138,7 +138,8 @@ static gni_return_t register_memory(struct lnet_gni_tx *tx)
         rc = GNI_MemRegister(nic, piece[0].address, piece[0].length, NULL, GNI_MEM_READWRITE,
                              (uint32_t)-1, &tx->handle);
     } else {
-        tx->address = 0; /* the region is addressed from 0 */
+        /* The region is addressed from 0, and begins with the page of its first byte. */
+        tx->address = piece[0].address % PAGE;
         rc = GNI_MemRegisterSegments(nic, piece, count, NULL, GNI_MEM_READWRITE, (uint32_t)-1,
                                      &tx->handle);
     }

@@ -19,6 +19,7 @@ endif()
 set(jacquard_fuzz_instrumented OFF)
 if(FUZZ AND CMAKE_C_COMPILER_ID MATCHES Clang)
   set(jacquard_fuzz_instrumented ON)
+  add_custom_target(fuzz_targets)
   target_compile_options(jacquard_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
@@ -141,6 +142,7 @@ function(jacquard_fuzz name)
   target_include_directories(${name} PRIVATE ${arg_INCLUDES})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz_targets ${name})
 endfunction()
 
 # jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h.

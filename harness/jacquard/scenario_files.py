@@ -25,6 +25,14 @@ def pytest_collect_file(file_path, parent):
 
 
 class ScenarioFile(pytest.File):
+    _result = None
+
+    def result(self):
+        """That of one run, which both tests look at if the same process runs them."""
+        if self._result is None:
+            self._result = runner.run(self.path)
+        return self._result
+
     def collect(self):
         yield Holds.from_parent(self, name="holds")
         yield Deterministic.from_parent(self, name="deterministic")
@@ -52,7 +60,7 @@ class Holds(ScenarioItem):
     """Its expectations and the ledger hold, and it breaks no rule of docs/findings.md that it does not allow."""
 
     def runtest(self):
-        result = runner.run(self.path)
+        result = self.parent.result()
         expected = EXPECTED_EXITS.get(str(self.path.relative_to(scenarios_directory(self.config))), 0)
         if expected != 0 and result.data and result.data["exit"] == expected:
             return
@@ -70,7 +78,7 @@ class Deterministic(ScenarioItem):
     """Two runs, one of them without address-space randomisation, give the same digest and the same results."""
 
     def runtest(self):
-        first, second = runner.run(self.path), runner.run(self.path, **runner.elsewhere())
+        first, second = self.parent.result(), runner.run(self.path, **runner.elsewhere())
         found = runner.differences(first, second)
         if found or not first.digest:
             raise ScenarioFailure("\n".join([first.report(), "two runs differ (here / with other addresses, heap, CPU level, environment and folder):",

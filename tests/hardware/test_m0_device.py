@@ -8,14 +8,25 @@ import re
 import subprocess
 
 import jacquard
+import pytest
 from jacquard.installed import command
-from test_hardware import KERNEL, LNET, LNET_HEADERS, built, prefix  # noqa: F401 (fixtures)
+from test_hardware import KERNEL, LNET, LNET_HEADERS, Prefix, build, configure
 
 OWN = ("m0_", "M0_", "nlx_", "port_", "default_xo_rpc_")
 FOREIGN = ("LNet", "lnet_", "libcfs", "cfs_")
 STACK = jacquard.ROOT / "stack/lnet_xprt"
 # The public numbers.
 DOM_INIT, BUF_REGISTER, BUF_DEREGISTER, NIDSTR_DECODE, NIDSTRS_GET, TM_START = 0x21, 0x26, 0x27, 0x30, 0x32, 0x33
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    return Prefix(tmp_path_factory.mktemp("cray"))
+
+
+@pytest.fixture(scope="module")
+def built(prefix, tmp_path_factory):
+    return build(prefix, tmp_path_factory.mktemp("real"), "m0_ping", "m0lnet_kernel", "m0lnet_driver")
 
 
 def symbols(path, *options):
@@ -55,8 +66,6 @@ def test_m0_142_no_symbol_of_lnet_in_processes(built):
 
 
 def test_without_lustres_headers_there_is_no_driver(built, prefix, tmp_path):
-    from test_hardware import configure
-
     done = configure(tmp_path / "build", prefix.environment)
     assert done.returncode == 0, done.stdout
     ninja = (tmp_path / "build/build.ninja").read_text()

@@ -28,8 +28,19 @@ def sample(written):
     return written("sample.pftrace")
 
 
-def test_calls_have_names_arguments_and_results_and_idling_is_one_slice(sample):
-    events = [event for event in trace.read(sample) if event.track.startswith("pingpong.0 (API)")]
+@pytest.fixture(scope="module")
+def other(written):
+    """Of another scenario."""
+    return written("other.pftrace", jacquard.ROOT / "scenarios" / "barrier.yaml")
+
+
+@pytest.fixture(scope="module")
+def events_of_sample(sample):
+    return trace.read(sample)
+
+
+def test_calls_have_names_arguments_and_results_and_idling_is_one_slice(events_of_sample):
+    events = [event for event in events_of_sample if event.track.startswith("pingpong.0 (API)")]
     names = {event.name for event in events}
     assert {"GNI_CdmAttach", "GNI_SmsgSend", "GNI_CqGetEvent", "GNI_SmsgRelease", "idle"} <= names
     first = next(event for event in events if event.name == "GNI_CdmAttach")
@@ -47,8 +58,8 @@ def test_show_filters_by_rank_and_time(sample, capsys):
     assert lines and all(".0 (API)" in line for line in lines) and "GNI_CqCreate" in lines[0]
 
 
-def test_show_lists_the_events_of_one_message(sample, capsys):
-    flow = next(event.flows[0] for event in trace.read(sample) if event.flows)
+def test_show_lists_the_events_of_one_message(sample, events_of_sample, capsys):
+    flow = next(event.flows[0] for event in events_of_sample if event.flows)
     assert trace.main(["show", sample, "--flow", str(flow)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1 and all(f"flow={flow}" in line.split() for line in lines)
@@ -65,7 +76,7 @@ def test_the_same_run_has_the_same_trace(written, sample, capsys):
 
 
 def test_diff_shows_the_first_difference_with_context(written, sample, capsys):
-    other = written("other.pftrace", set={"params.aries.nic.tx_ns": 99})
+    other = written("faster.pftrace", set={"params.aries.nic.tx_ns": 99})
     assert trace.main(["diff", sample, other]) in (1, 2)
     assert capsys.readouterr() != ("", "")
 
@@ -86,16 +97,15 @@ def test_sim_run_diff_names_the_fault_by_which_two_runs_part(written):
     assert "loss #1: PUT 0→4, 8 B at offset 0 B" in lines[at + 1]
 
 
-def test_sim_run_diff_refuses_in_one_line(written, sample, tmp_path):
-    other = written("another.pftrace", jacquard.ROOT / "scenarios" / "barrier.yaml")
+def test_sim_run_diff_refuses_in_one_line(sample, other, tmp_path):
     for paths, reason in (((sample, other), "different scenarios"), ((sample,), "required: B"),
                           ((sample, tmp_path / "none"), "No such file"), ((sample, SCENARIO), "not a trace")):
         code, out, err = sim_run_diff(*paths)
         assert (code, out, err.count("\n")) == (2, "", 1) and reason in err and err.startswith("sim-run"), err
 
 
-def test_values_have_names(sample):
-    events = trace.read(sample)
+def test_values_have_names(events_of_sample):
+    events = events_of_sample
     named = {event.name: set(event.arguments) for event in events if "(API)" not in event.track}
     assert named["put"] == {"bytes", "to node", "from", "to"} and named["arrive"] == {"bytes", "from node"}
     assert {event.arguments["status"] for event in events if event.name == "complete"} >= {"OKAY"}
@@ -105,14 +115,13 @@ def test_values_have_names(sample):
     assert not any("address" in event.arguments for event in events if event.name == "GNI_MemRegister")
 
 
-def test_ranks_of_several_jobs_on_a_node_have_tracks_of_their_own(sample):
-    calls = [event for event in trace.read(sample) if event.name == "GNI_SmsgSend"]
+def test_ranks_of_several_jobs_on_a_node_have_tracks_of_their_own(events_of_sample):
+    calls = [event for event in events_of_sample if event.name == "GNI_SmsgSend"]
     jobs = {(event.track.split(".")[0], event.arguments["peer"].split(".")[0]) for event in calls}
     assert jobs == {("pingpong", "pingpong"), ("incast", "incast")}
 
 
-def test_traces_of_different_scenarios_are_refused_in_one_line(written, sample, capsys):
-    other = written("barrier.pftrace", jacquard.ROOT / "scenarios" / "barrier.yaml")
+def test_traces_of_different_scenarios_are_refused_in_one_line(sample, other, capsys):
     assert trace.main(["diff", sample, other]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "the traces are of different scenarios" in message

@@ -8,7 +8,7 @@ import jacquard
 import pytest
 
 SCENARIOS = sorted((jacquard.ROOT / "scenarios/gni").glob("**/*.yaml"))
-SEEDS = 5
+SEEDS = 2
 MANY = 500
 
 

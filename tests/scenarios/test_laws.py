@@ -60,7 +60,7 @@ def test_atomics_on_one_word_are_served_in_turn(scenario):
     def total(nodes):
         result = scenario("workloads/amo_rate.yaml", set={
             "jobs.counter.nodes": f"0-{nodes - 1}", "jobs.counter.ranks_per_node": 4, "jobs.counter.args.fetch": False,
-            "jobs.counter.args.window": 32, "jobs.counter.args.iterations": 800, "jobs.pairs.nodes": "56-63",
+            "jobs.counter.args.window": 32, "jobs.counter.args.iterations": 300, "jobs.pairs.nodes": "56-63",
             "expect": "[]"})
         return mean(result, "counter.rate") * 4 * nodes
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-foreach(area IN ITEMS queue events fiber finding stack poll limits random)
+foreach(area IN ITEMS queue events fiber finding stack limits random)
   jacquard_test(engine_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_${area}.c DEPENDS jacquard_engine m
                 INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine)
 endforeach()
-jacquard_test(engine_group SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_group.c DEPENDS jacquard_engine m
-              INCLUDES ${CMAKE_SOURCE_DIR}/tests FULL)
+foreach(area IN ITEMS group poll)
+  jacquard_test(engine_${area} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_${area}.c DEPENDS jacquard_engine m
+                INCLUDES ${CMAKE_SOURCE_DIR}/tests FULL)
+endforeach()
 # The interface of a plain process; the test looks by itself.
 jacquard_test(engine_turns SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/engine_turns.c
               INCLUDES ${CMAKE_SOURCE_DIR}/sim/engine/include ${CMAKE_SOURCE_DIR}/sim/engine/wall/include)

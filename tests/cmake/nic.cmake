@@ -6,11 +6,15 @@ if(NOT COVERAGE)
   list(APPEND nic_areas agreement)
 endif()
 foreach(area IN LISTS nic_areas)
+  set(full "")
+  if(area STREQUAL agreement)
+    set(full FULL)
+  endif()
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c)
     api_frame(${area} frame)
     jacquard_test(aries_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/api/${area}_test.c ${CMAKE_SOURCE_DIR}/tests/api/shot.c ${frame}
-      DEPENDS jacquard_aries m TIMEOUT 900)
+      DEPENDS jacquard_aries m ${full} TIMEOUT 900)
   endif()
 endforeach()
 

@@ -13,6 +13,7 @@
 
 #include "engine/random.h"
 #include "engine/sim.h"
+#include "full.h"
 
 /* ---- one queue, by hand ---------------------------------------------------------------------- */
 
@@ -505,21 +506,23 @@ static uint64_t compare_parked(uint64_t seed, bool same_poll)
 static void parking_is_exact(void **state)
 {
     static const uint64_t special[] = {832, 1112, 1202, 3255, 5025, 5147};
-    uint64_t k, noticed = 0;
+    uint64_t seeds = (uint64_t)test_full(100, 300), k, noticed = 0;
 
-    for (k = 0; k < 306; k++) /* the special ones poll one queue for different times at the same
-                                 distances */
-        noticed += compare_parked(k < 300 ? k + 1 : special[k - 300], false);
-    assert_true(noticed > 10000);
+    for (k = 0; k < seeds; k++)
+        noticed += compare_parked(k + 1, false);
+    /* These poll one queue for different times at the same distances. */
+    for (k = 0; k < sizeof special / sizeof *special; k++)
+        noticed += compare_parked(special[k], false);
+    assert_true(noticed > 33 * seeds);
 }
 
 static void parking_of_one_repeated_poll_is_exact(void **state)
 {
-    uint64_t seed, noticed = 0;
+    uint64_t seeds = (uint64_t)test_full(150, 600), seed, noticed = 0;
 
-    for (seed = 1; seed <= 600; seed++)
+    for (seed = 1; seed <= seeds; seed++)
         noticed += compare_parked(seed, true);
-    assert_true(noticed > 10000);
+    assert_true(noticed > 16 * seeds);
 }
 
 static void poll_the_same(void *arg)

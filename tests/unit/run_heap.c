@@ -15,7 +15,7 @@
 #include "cluster/heap.h"
 
 #define BLOCKS 400
-#define STEPS 8000
+#define STEPS 3000
 #define LARGEST (3u << 20)
 
 static uint64_t places; /* digest of all addresses that a run got */

@@ -44,7 +44,6 @@ def record(digests):
 
 
 def variants(arguments):
-    yield "again", {"program": arguments.reference}
     yield ELSEWHERE, {"program": arguments.reference, **jacquard.runner.elsewhere()}
     for text in arguments.other:
         name, _, program = text.partition("=")

@@ -145,10 +145,12 @@ function(jacquard_fuzz name)
   add_dependencies(fuzz_targets ${name})
 endfunction()
 
-# jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h.
+# jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h. Only the target
+# `benches` builds it, because each is optimised at link time, which takes long.
 function(jacquard_bench name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  add_dependencies(benches ${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags m)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/bench ${arg_INCLUDES})
   jacquard_whole_program(${name})

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "campaign/page.h"
 #include "campaign/query.h"
 #include "campaign_session.h"
 #include "command.h"
@@ -12,12 +13,16 @@
 
 /* ---- status, results, failures --------------------------------------------------------------- */
 
-static int show_status(struct campaign_store *store, const struct campaign_options *options)
+static int show_status(struct campaign_store *store, const struct campaign_options *options,
+                       const char *file, const char *program)
 {
     char *error = NULL;
-    json_t *status = campaign_status_json(store, &error);
+    json_t *status = NULL;
     GString *text;
 
+    if (options->page != NULL && !campaign_page_write(store, options->page, file, program, &error))
+        return run_refuse(error);
+    status = campaign_status_json(store, &error);
     if (status == NULL)
         return run_refuse(error);
     if (options->json)
@@ -73,7 +78,7 @@ static int show(const struct campaign_options *options, const char *what, const 
     if (!campaign_store_open(&store, results, &error))
         status = run_refuse(error);
     else if (strcmp(what, "status") == 0)
-        status = show_status(&store, options);
+        status = show_status(&store, options, file, program);
     else if (strcmp(what, "results") == 0)
         status = show_results(&store, options);
     else
@@ -90,7 +95,7 @@ static const char summary[] =
     "file.\n"
     "A campaign that was interrupted or killed continues with the same command.\n\n"
     "  sim-run campaign FILE             run what has no result yet\n"
-    "  sim-run campaign status FILE      progress and time left; --json\n"
+    "  sim-run campaign status FILE      progress and time left; --json, --report\n"
     "  sim-run campaign results FILE     all runs as a table (--csv, the default) or --json\n"
     "  sim-run campaign failures FILE    failed runs by cause, with commands to repeat them; "
     "--json";
@@ -101,14 +106,17 @@ static bool is_query(const char *word)
            strcmp(word, "failures") == 0;
 }
 
-static char *check_options(const struct campaign_options *options, bool query)
+static char *check_options(const struct campaign_options *options, const char *query)
 {
     bool runs = options->restart || options->mix || options->check || options->slurm ||
                 options->processes != 0 || options->task != NULL;
 
     if (query && runs)
         return g_strdup("sim-run campaign: status, results and failures only read; allowed: "
-                        "--json, --csv");
+                        "--json, --csv, --report");
+    if (options->page != NULL && ((query != NULL && strcmp(query, "status") != 0) ||
+                                  options->check || options->no_wait || options->task != NULL))
+        return g_strdup("--report: allowed: when a campaign runs, and with status");
     if (!query && (options->json || options->csv))
         return g_strdup("--json, --csv: allowed: with status, results or failures");
     if (options->json && options->csv)
@@ -130,7 +138,7 @@ static int dispatch(const struct campaign_options *options, int argc, char **arg
                     const char *program)
 {
     bool query = argc > 1 && is_query(argv[1]);
-    char *problem = check_options(options, query);
+    char *problem = check_options(options, query ? argv[1] : NULL);
 
     if (problem != NULL)
         return run_refuse(problem);
@@ -153,6 +161,7 @@ static int dispatch(const struct campaign_options *options, int argc, char **arg
 
 static void free_options(struct campaign_options *options)
 {
+    g_free(options->page);
     g_free(options->partition);
     g_free(options->task);
     g_strfreev(options->sbatch);
@@ -181,6 +190,8 @@ int campaign_command(int argc, char **argv, const char *program_version)
          "With --slurm: a further option of sbatch (repeatable)", "OPTION"},
         {"no-wait", 0, 0, G_OPTION_ARG_NONE, &options.no_wait,
          "With --slurm: submit only; status collects results", NULL},
+        {"report", 0, 0, G_OPTION_ARG_FILENAME, &options.page,
+         "Write a page that shows the results, for a browser", "FILE.html"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "Print JSON", NULL},
         {"csv", 0, 0, G_OPTION_ARG_NONE, &options.csv, "Print comma-separated values", NULL},
         {"schema", 0, 0, G_OPTION_ARG_NONE, &options.schema,

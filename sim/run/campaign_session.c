@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "campaign/page.h"
 #include "campaign/query.h"
 #include "campaign/slurm.h"
 #include "cluster/libfabric.h"
@@ -62,6 +63,13 @@ static int report(struct session *session)
         (failures = campaign_failures_json(&session->store, session->plan->file, &error)) == NULL ||
         (status = campaign_status_json(&session->store, &error)) == NULL) {
         json_decref(failures);
+        return run_refuse(error);
+    }
+    if (session->options->page != NULL &&
+        !campaign_page_write(&session->store, session->options->page, session->plan->file,
+                             session->version.program, &error)) {
+        json_decref(failures);
+        json_decref(status);
         return run_refuse(error);
     }
     code = exit_of(&counts);

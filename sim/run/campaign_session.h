@@ -8,6 +8,7 @@
 /* The command line. Zero or NULL: not given. */
 struct campaign_options {
     gboolean help, restart, mix, check, quiet, schema, reference, slurm, no_wait, json, csv;
+    gchar *page; /* where to write the report page */
     gchar *partition;
     gchar **sbatch; /* further options of sbatch, up to NULL */
     gint processes; /* at a time */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A browser for the tests of the report page: headless Chromium, driven by Selenium, without a network."""
 
+import json
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -129,6 +131,34 @@ def reports(tmp_path_factory):
         return made[name, options]
 
     return report
+
+
+CAMPAIGN = """name: losses
+description: ping-pong with and without lost packets
+runs:
+  - scenario: first.yaml
+    seeds: 1-12
+    set:
+      faults: "[{label: loss, at: aries.packet, do: drop, probability: 0.0002}]"
+      expect: "[{ledger: balanced}, {metric: pingpong.latency.max, below: 1ms}]"
+  - scenario: first.yaml
+    seeds: 1-4
+    sweep:
+      jobs.pingpong.args.bytes: [8, 1KiB]
+"""
+
+
+@pytest.fixture(scope="session")
+def campaign(tmp_path_factory):
+    """The page of a campaign in which some runs fail, and the JSON object of its results."""
+    folder = tmp_path_factory.mktemp("campaign")
+    shutil.copy(runner.ROOT / "docs/examples/first.yaml", folder)
+    (folder / "losses.yaml").write_text(CAMPAIGN)
+    command = [runner.sim_run(), "campaign"]
+    done = subprocess.run([*command, "losses.yaml", "--report", "losses.html"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    results = subprocess.run([*command, "results", "losses.yaml", "--json"], cwd=folder, capture_output=True, text=True, check=True)
+    return folder / "losses.html", json.loads(results.stdout)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -228,3 +229,55 @@ def test_hostile_texts_stay_texts(page, reports, tmp_path):
     page.run("document.body.insertAdjacentHTML('beforeend', '<img src=data:, onerror=\"document.title=1\"><script>document.title=2</' + 'script>')")
     page.settle()
     assert page.run("return document.title") == "hostile – Jacquard report"
+
+
+def test_a_campaign_has_its_causes_runs_and_metrics(page, campaign):
+    path, results = campaign
+    failed = [run for run in results["runs"] if run["exit"] != 0]
+    assert 0 < len(failed) < 12 and len(results["runs"]) == 20
+    page.open(path, "verdict")
+    assert page.text("#badge") == f"✘ {len(failed)} runs do not hold"
+    text = page.text("#verdict")
+    assert f"✘ {len(failed)} runs failed: expected: pingpong.latency.max below" in text
+    assert f"--seed {failed[0]['seed']}" in page.text("#verdict pre") and "jobs.pingpong.args.bytes=1KiB" in text
+    assert page.count("#verdict tbody tr") == 3
+    page.picture("report-campaign-verdict")
+    page.click("#verdict .cause .link")
+    assert page.text("#runs-count") == "1 of 20 runs" and failed[0]["problem"] in page.text("#runs tbody")
+    page.type("#runs-search", "holds")
+    assert page.text("#runs-count") == f"{20 - len(failed)} of 20 runs"
+    page.type("#runs-search", "no run has this")
+    assert page.text("#runs .empty") == "No run matches."
+    page.go("metrics")
+    assert page.count("#metrics canvas") == 1 and page.count("#metrics .scroll tbody tr") == 3
+    medians = sorted(run["metrics"]["pingpong.latency"]["p50"] for run in results["runs"][:12])
+    assert f"{medians[0] / 1000:.4g} ns" in page.text("#metrics .scroll tbody tr")
+    page.picture("report-campaign-metrics")
+    page.go("about")
+    assert "sim-run campaign losses.yaml" in page.text("#command") and "seeds: 1-12" in page.text("#scenario")
+    assert page.errors() == []
+    assert page.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_campaign_without_results_says_so(page, tmp_path):
+    (tmp_path / "empty.yaml").write_text(f"name: '<b>&'\nruns: [{{scenario: {runner.ROOT / 'docs/examples/first.yaml'}, seeds: 1}}]\n")
+    command = [runner.sim_run(), "campaign"]
+    assert subprocess.run([*command, tmp_path / "empty.yaml", "--quiet"], capture_output=True).returncode == 0
+    with sqlite3.connect(tmp_path / "empty.sqlite") as results:
+        results.execute("DELETE FROM runs")
+    done = subprocess.run([*command, "status", tmp_path / "empty.yaml", "--report", tmp_path / "empty.html"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page.open(tmp_path / "empty.html", "verdict")
+    assert page.text("h1") == "<b>&" and page.text("#badge") == "… not finished" and "No run has a result yet." in page.text("#verdict")
+    page.go("metrics")
+    assert page.text("#metrics .empty") == "No run has a metric."
+    page.go("runs")
+    assert page.text("#runs .empty") == "No run matches."
+    assert page.errors() == []
+
+
+def test_a_page_of_a_campaign_that_cannot_be_written_is_one_line(campaign, tmp_path):
+    path, _ = campaign
+    for arguments, said in ((["status", "--report", tmp_path / "none" / "x.html"], "No such file"), (["results", "--report", tmp_path / "x.html"], "--report: allowed: ")):
+        done = subprocess.run([runner.sim_run(), "campaign", arguments[0], path.with_suffix(".yaml"), *arguments[1:]], capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and said in done.stderr, done.stderr

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "scenario/file.h"
+#include "columns.h"
 
 #define RATE_RUNS 500 /* the last ones that the rate is made from */
 #define RATE_AGE_S 300 /* without a new result for so long, nothing runs */
@@ -223,27 +223,19 @@ static json_t *text_or_null(sqlite3_stmt *row, int column)
                                                            : json_string(text_at(row, column));
 }
 
-static json_t *object_at(sqlite3_stmt *row, int column)
-{
-    json_error_t error;
-    json_t *object = json_loads(text_at(row, column), 0, &error);
-
-    return json_is_object(object) ? object : json_object();
-}
-
 static json_t *row_json(sqlite3_stmt *row)
 {
-    return json_pack("{s:I,s:s,s:I,s:o,s:s,s:i,s:o,s:o,s:o,s:I,s:f,s:f,s:o,s:s,s:f,s:s}", "number",
-                     (json_int_t)sqlite3_column_int64(row, NUMBER), "scenario",
-                     text_at(row, SCENARIO), "seed", (json_int_t)sqlite3_column_int64(row, SEED),
-                     "set", object_at(row, SETTINGS), "verdict", text_at(row, VERDICT), "exit",
-                     sqlite3_column_int(row, EXIT), "digest", text_or_null(row, DIGEST),
-                     "signature", text_or_null(row, SIGNATURE), "problem",
-                     text_or_null(row, PROBLEM), "virtual_time_ps",
-                     (json_int_t)sqlite3_column_int64(row, VIRTUAL), "wall_s",
-                     sqlite3_column_double(row, WALL), "cpu_s", sqlite3_column_double(row, CPU),
-                     "metrics", object_at(row, METRICS), "host", text_at(row, HOST), "finished",
-                     sqlite3_column_double(row, FINISHED), "program", text_at(row, PROGRAM));
+    return json_pack(
+        "{s:I,s:s,s:I,s:o,s:s,s:i,s:o,s:o,s:o,s:I,s:f,s:f,s:o,s:s,s:f,s:s}", "number",
+        (json_int_t)sqlite3_column_int64(row, NUMBER), "scenario", text_at(row, SCENARIO), "seed",
+        (json_int_t)sqlite3_column_int64(row, SEED), "set", campaign_object_at(row, SETTINGS),
+        "verdict", text_at(row, VERDICT), "exit", sqlite3_column_int(row, EXIT), "digest",
+        text_or_null(row, DIGEST), "signature", text_or_null(row, SIGNATURE), "problem",
+        text_or_null(row, PROBLEM), "virtual_time_ps",
+        (json_int_t)sqlite3_column_int64(row, VIRTUAL), "wall_s", sqlite3_column_double(row, WALL),
+        "cpu_s", sqlite3_column_double(row, CPU), "metrics", campaign_object_at(row, METRICS),
+        "host", text_at(row, HOST), "finished", sqlite3_column_double(row, FINISHED), "program",
+        text_at(row, PROGRAM));
 }
 
 bool campaign_results_json(struct campaign_store *store, FILE *out, char **error)
@@ -275,62 +267,6 @@ bool campaign_results_json(struct campaign_store *store, FILE *out, char **error
     return end(store, row, step, error);
 }
 
-/* Takes over the key. The table owns the keys. */
-static void add_key(char *key, GHashTable *known, GPtrArray *keys)
-{
-    if (g_hash_table_contains(known, key)) {
-        g_free(key);
-        return;
-    }
-    g_hash_table_add(known, key);
-    g_ptr_array_add(keys, key);
-}
-
-/* Adds the object's keys that are new, prefixed; a metric with several values has a key for each.
- */
-static void add_keys(const json_t *object, bool metrics, GHashTable *known, GPtrArray *keys)
-{
-    const json_t *value, *part;
-    const char *name, *member;
-
-    json_object_foreach ((json_t *)object, name, value) {
-        if (!metrics) {
-            add_key(g_strdup(name), known, keys);
-            continue;
-        }
-        json_object_foreach ((json_t *)value, member, part) {
-            if (json_is_number(part))
-                add_key(strcmp(member, "value") == 0 ? g_strdup(name)
-                                                     : g_strconcat(name, ".", member, NULL),
-                        known, keys);
-        }
-    }
-}
-
-/* The names of all settings or metrics, in the order of their first runs. */
-static GPtrArray *all_keys(struct campaign_store *store, bool metrics, GHashTable *known,
-                           char **error)
-{
-    sqlite3_stmt *row = prepare(store,
-                                metrics ? "SELECT metrics FROM runs ORDER BY number"
-                                        : "SELECT DISTINCT settings FROM runs",
-                                error);
-    GPtrArray *keys = g_ptr_array_new();
-    int step = SQLITE_DONE;
-
-    while (row != NULL && (step = sqlite3_step(row)) == SQLITE_ROW) {
-        json_t *object = object_at(row, 0);
-
-        add_keys(object, metrics, known, keys);
-        json_decref(object);
-    }
-    if (row == NULL || !end(store, row, step, error)) {
-        g_ptr_array_free(keys, TRUE);
-        return NULL;
-    }
-    return keys;
-}
-
 /* RFC 4180: quoted where it must be. */
 static void csv_text(FILE *out, const char *text)
 {
@@ -349,15 +285,8 @@ static void csv_text(FILE *out, const char *text)
 
 static void csv_metric(FILE *out, const json_t *metrics, const char *key)
 {
-    const json_t *value = json_object_get(json_object_get(metrics, key), "value");
-    const char *dot = strrchr(key, '.');
-    char *name;
+    const json_t *value = campaign_metric(metrics, key);
 
-    if (value == NULL && dot != NULL) {
-        name = g_strndup(key, (gsize)(dot - key));
-        value = json_object_get(json_object_get(metrics, name), dot + 1);
-        g_free(name);
-    }
     if (json_is_integer(value))
         fprintf(out, ",%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
@@ -371,7 +300,7 @@ static void csv_row(FILE *out, sqlite3_stmt *row, const GPtrArray *settings,
 {
     static const int columns[] = {NUMBER,    SCENARIO, SEED,    VERDICT, EXIT, DIGEST,
                                   SIGNATURE, PROBLEM,  VIRTUAL, WALL,    CPU,  PROGRAM};
-    json_t *set = object_at(row, SETTINGS), *values = object_at(row, METRICS);
+    json_t *set = campaign_object_at(row, SETTINGS), *values = campaign_object_at(row, METRICS);
     guint i;
 
     for (i = 0; i < G_N_ELEMENTS(columns); i++) {
@@ -412,15 +341,13 @@ static void csv_header(FILE *out, const GPtrArray *settings, const GPtrArray *me
 
 bool campaign_results_csv(struct campaign_store *store, FILE *out, char **error)
 {
-    GHashTable *known_settings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
-               *known_metrics = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GPtrArray *settings = all_keys(store, false, known_settings, error), *metrics = NULL;
+    GPtrArray *settings = campaign_keys(store, CAMPAIGN_SETTINGS, error), *metrics = NULL;
     sqlite3_stmt *row = NULL;
     int step = SQLITE_DONE;
     bool ok = false;
 
     if (settings != NULL)
-        metrics = all_keys(store, true, known_metrics, error);
+        metrics = campaign_keys(store, CAMPAIGN_METRICS, error);
     if (metrics != NULL)
         row = prepare(store, "SELECT " COLUMNS " FROM runs ORDER BY number", error);
     if (row != NULL) {
@@ -433,7 +360,5 @@ bool campaign_results_csv(struct campaign_store *store, FILE *out, char **error)
         g_ptr_array_free(metrics, TRUE);
     if (settings != NULL)
         g_ptr_array_free(settings, TRUE);
-    g_hash_table_destroy(known_metrics);
-    g_hash_table_destroy(known_settings);
     return ok;
 }

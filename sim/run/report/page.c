@@ -65,8 +65,30 @@ static void write_until(FILE *file, const char **text, const char *mark)
     *text = at + strlen(mark);
 }
 
-static void write_page(FILE *file, const struct report_page *page, const struct cluster *cluster,
-                       struct record *record, const json_t *result)
+/* What a page shows. */
+struct contents {
+    const char *title;
+    void (*write)(FILE *file, const struct contents *contents);
+    /* a run */
+    const struct report_page *page;
+    const struct cluster *cluster;
+    struct record *record;
+    const json_t *result;
+    /* anything else */
+    const json_t *data;
+};
+
+static void write_run(FILE *file, const struct contents *run)
+{
+    report_page_data(file, run->page, run->cluster, run->record, run->result);
+}
+
+static void write_data(FILE *file, const struct contents *contents)
+{
+    report_page_json(file, contents->data);
+}
+
+static void write_page(FILE *file, const struct contents *contents)
 {
     GString *script = gather(".js"), *style = gather(".css"), *frame = g_string_new(NULL);
     char *digest = digest_of(script), *title;
@@ -77,14 +99,14 @@ static void write_page(FILE *file, const struct report_page *page, const struct 
     write_until(file, &text, "@SCRIPT_DIGEST@");
     fprintf(file, "'sha256-%s'", digest);
     write_until(file, &text, "@TITLE@");
-    title = g_markup_escape_text(cluster->scenario->name, -1);
+    title = g_markup_escape_text(contents->title, -1);
     fputs(title, file);
     write_until(file, &text, "@STYLE@");
     fwrite(style->str, 1, style->len, file);
     write_until(file, &text, "@LICENCES@");
     fwrite(part("vendor/licences.txt")->bytes, 1, part("vendor/licences.txt")->length, file);
     write_until(file, &text, "@DATA@");
-    report_page_data(file, page, cluster, record, result);
+    contents->write(file, contents);
     write_until(file, &text, "@SCRIPT@");
     fwrite(script->str, 1, script->len, file);
     fputs(text, file);
@@ -95,31 +117,50 @@ static void write_page(FILE *file, const struct report_page *page, const struct 
     g_string_free(script, TRUE);
 }
 
-bool report_page_write(const struct report_page *page, const struct cluster *cluster,
-                       struct record *record, const json_t *result, char **error)
+static bool save(const char *where, const struct contents *contents, char **error)
 {
     char *target = NULL, *partial = NULL;
     const char *path;
     FILE *file;
     bool ok;
 
-    scenario_file_place(page->path, &target, &partial);
-    path = partial != NULL ? partial : page->path;
+    scenario_file_place(where, &target, &partial);
+    path = partial != NULL ? partial : where;
     file = fopen(path, "w");
     ok = file != NULL;
     if (ok) {
-        write_page(file, page, cluster, record, result);
+        write_page(file, contents);
         ok = !ferror(file);
         ok = fclose(file) == 0 && ok;
     }
     if (ok && partial != NULL)
         ok = g_rename(partial, target) == 0;
     if (!ok) {
-        *error = g_strdup_printf("%s: %s", page->path, g_strerror(errno));
+        *error = g_strdup_printf("%s: %s", where, g_strerror(errno));
         if (partial != NULL)
             g_unlink(partial);
     }
     g_free(target);
     g_free(partial);
     return ok;
+}
+
+bool report_page_write(const struct report_page *page, const struct cluster *cluster,
+                       struct record *record, const json_t *result, char **error)
+{
+    const struct contents run = {.title = cluster->scenario->name,
+                                 .write = write_run,
+                                 .page = page,
+                                 .cluster = cluster,
+                                 .record = record,
+                                 .result = result};
+
+    return save(page->path, &run, error);
+}
+
+bool report_page_save(const char *path, const char *title, const json_t *data, char **error)
+{
+    const struct contents contents = {.title = title, .write = write_data, .data = data};
+
+    return save(path, &contents, error);
 }

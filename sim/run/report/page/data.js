@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The data of the run. Times are picoseconds of virtual time; "active time" is virtual time without the long stretches in which
+ * The data of the run, or of a campaign (made by sim/run/campaign/page.c). Times are picoseconds of virtual time; "active time" is virtual time without the long stretches in which
  * nothing happened (data.time.gaps), and is what all drawings have as their axis.
  */
 "use strict";
 
 const Data = (() => {
     const data = JSON.parse(document.getElementById("data").textContent);
+
+    if (data.kind === "campaign")
+        return data;
 
     function summed(steps) {
         const all = new Float64Array(steps.length);

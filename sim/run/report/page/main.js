@@ -3,7 +3,12 @@
 "use strict";
 
 const Page = {
-    views: [
+    views: Data.kind === "campaign" ? [
+        {id: "verdict", title: "Verdict", make: CampaignVerdict},
+        {id: "runs", title: "Runs", make: CampaignRuns},
+        {id: "metrics", title: "Metrics", make: CampaignMetrics},
+        {id: "about", title: "Reproduce", make: CampaignAbout},
+    ] : [
         {id: "verdict", title: "Verdict", make: Verdict},
         {id: "spacetime", title: "Space-time", make: SpaceTime, fixed: true},
         {id: "topology", title: "Topology", make: Topology, fixed: true},
@@ -59,15 +64,25 @@ const Page = {
 };
 
 (() => {
-    const result = Data.result, holds = result.exit === 0;
-    const words = {0: "✔ holds", 1: "✘ does not hold", 3: "✘ stuck"};
+    /* What the header says: name, verdict, whether it is good, description, facts. */
+    function ofRun(result) {
+        const words = {0: "✔ holds", 1: "✘ does not hold", 3: "✘ stuck"};
+        return {name: result.scenario.name, verdict: words[result.exit] || `✘ exit code ${result.exit}`, good: result.exit === 0, description: result.scenario.description,
+            facts: [["seed", String(result.scenario.seed)], ["virtual time", Format.time(result.virtual_time_ps)], ["digest", result.digest]]};
+    }
+    function ofCampaign(status) {
+        const failed = status.done - status.holds;
+        const verdict = failed > 0 ? `✘ ${Format.plural(failed, "run does", "runs do")} not hold` : status.done < status.runs ? "… not finished" : "✔ all runs hold";
+        return {name: status.campaign, verdict, good: status.holds === status.runs, description: (Data.campaign[0] || {}).description,
+            facts: [["runs", Format.number(status.runs)], ["with a result", Format.number(status.done)]]};
+    }
+    const head = Data.kind === "campaign" ? ofCampaign(Data.status) : ofRun(Data.result);
 
     document.getElementById("header").append(
-        element("h1", {}, result.scenario.name),
-        element("span", {class: `verdict ${holds ? "good" : "bad"}`, id: "badge"}, words[result.exit] || `✘ exit code ${result.exit}`),
-        element("span", {class: "description"}, result.scenario.description || ""),
-        element("dl", {}, [["seed", String(result.scenario.seed)], ["virtual time", Format.time(result.virtual_time_ps)], ["digest", result.digest]]
-            .map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {class: "mono"}, value)))));
+        element("h1", {}, head.name),
+        element("span", {class: `verdict ${head.good ? "good" : "bad"}`, id: "badge"}, head.verdict),
+        element("span", {class: "description"}, head.description || ""),
+        element("dl", {}, head.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {class: "mono"}, value)))));
     Page.views.forEach((view, i) => {
         view.tab = element("button", {role: "tab", type: "button", id: `tab-${view.id}`, "aria-controls": view.id, title: `Key ${i + 1}`,
             onclick: () => Page.go(view.id)}, view.title);

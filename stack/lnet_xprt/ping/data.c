@@ -22,6 +22,15 @@ void m0_ping_fill(struct m0_ping_slot *slot, m0_bcount_t bytes)
     slot->nb.nb_length = bytes;
 }
 
+void m0_ping_clear(struct m0_ping_slot *slot)
+{
+    const struct m0_bufvec *buffer = &slot->nb.nb_buffer;
+    uint32_t i;
+
+    for (i = 0; i < buffer->ov_vec.v_nr; i++)
+        memset(buffer->ov_buf[i], 0, buffer->ov_vec.v_count[i]);
+}
+
 bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t bytes)
 {
     struct m0_bufvec_cursor cursor;

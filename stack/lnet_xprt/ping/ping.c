@@ -32,6 +32,9 @@ static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_
     slot->nb.nb_qtype = qtype;
     slot->nb.nb_timeout = timeout == 0 ? M0_TIME_NEVER : m0_time_add(m0_time_now(), timeout);
     slot->ended = false;
+    if (qtype == M0_NET_QT_MSG_RECV || qtype == M0_NET_QT_PASSIVE_BULK_RECV ||
+        qtype == M0_NET_QT_ACTIVE_BULK_RECV)
+        m0_ping_clear(slot);
     m0_mutex_lock(&ping->lock);
     rc = ping->lost != 0  ? ping->lost
          : ping->stopping ? -ESHUTDOWN

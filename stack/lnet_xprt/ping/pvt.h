@@ -38,6 +38,8 @@ struct m0_ping {
 
 /* Bytes of the pattern; nb_length is set. */
 void m0_ping_fill(struct m0_ping_slot *slot, m0_bcount_t bytes);
+/* Forgets what was there, which would pass for what is to arrive. */
+void m0_ping_clear(struct m0_ping_slot *slot);
 /* Whether the bytes from `from` on are the pattern's. */
 bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t bytes);
 /* A message with the text and, up to `bytes`, the pattern. */

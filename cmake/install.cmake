@@ -53,7 +53,7 @@ endif()
 
 # m0_net over a daemon. Its sources name headers relative to one folder.
 if(TARGET m0net_live)
-  foreach(folder IN ITEMS addb2 lib motr net sm ut xcode)
+  foreach(folder IN ITEMS addb2 lib mero module motr net sm ut xcode)
     list(APPEND m0_headers stack/lnet_xprt/${folder})
   endforeach()
   install(DIRECTORY ${m0_headers} DESTINATION ${jacquard_headers}/m0net

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What LNet promises beyond moving bytes: which descriptor takes a message, order, offsets, lengths
- * of events and acknowledgements, event queues that overflow, and fragments at odd addresses. Each
- * rank sends to its right neighbour and verifies what comes from the left one. The phases are
- * separated by barriers.
+ * of events and acknowledgements, event queues that overflow, fragments at odd addresses, and each
+ * kind of memory at lengths and addresses around those of pages. Each rank sends to its right
+ * neighbour and verifies what comes from the left one. The phases are separated by barriers.
  */
 #include "run/workload.h"
+#include "support/lnet_shape.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -344,6 +345,27 @@ static int expect_pieces(struct test *test, const char *what, const struct kvec 
     return 0;
 }
 
+/* The events of a GET at its initiator. */
+static int got(struct test *test, uint32_t bytes)
+{
+    struct lnet_event event;
+    int i, rc;
+
+    for (i = 0; i < 2; i++) { /* the order of the two is not promised */
+        rc = LNetEQWait(test->outgoing, &event);
+        if (rc != 1 || event.status != 0 ||
+            (event.type != LNET_EVENT_SEND && event.type != LNET_EVENT_REPLY))
+            return rank_fail(test->rank, "a GET: event %d with status %d", (int)event.type,
+                             event.status);
+        if (event.type == LNET_EVENT_REPLY &&
+            expect(test, "length of a reply", event.mlength, bytes) != 0)
+            return -1;
+        if (expect(test, "unlinked event of a GET", event.unlinked, i == 1) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* A long message from fragments to other fragments, by PUT; then the same memory by GET, from an
  * offset on. */
 static int fragments(struct test *test, uint64_t bits, uint32_t bytes)
@@ -389,18 +411,8 @@ static int fragments(struct test *test, uint64_t bits, uint32_t bytes)
                      false);
     if (rc != 0)
         return rank_fail(test->rank, "LNetGet: %d", rc);
-    for (i = 0; i < 2; i++) { /* the order of the two is not promised */
-        rc = LNetEQWait(test->outgoing, &event);
-        if (rc != 1 || event.status != 0 ||
-            (event.type != LNET_EVENT_SEND && event.type != LNET_EVENT_REPLY))
-            return rank_fail(test->rank, "a GET: event %d with status %d", (int)event.type,
-                             event.status);
-        if (event.type == LNET_EVENT_REPLY &&
-            expect(test, "length of a reply", event.mlength, bytes - skip) != 0)
-            return -1;
-        if (expect(test, "unlinked event of a GET", event.unlinked, i == 1) != 0)
-            return -1;
-    }
+    if (got(test, bytes - skip) != 0)
+        return -1;
     fill(whole, bytes, test->right, bits);
     if (memcmp(at, whole + skip, bytes - skip) != 0)
         return rank_fail(test->rank, "a GET from an offset read other bytes");
@@ -410,6 +422,81 @@ static int fragments(struct test *test, uint64_t bits, uint32_t bytes)
     free(whole);
     rank_barrier(test->rank);
     return 0;
+}
+
+/* ---- shapes of memory ------------------------------------------------------------------------ */
+
+/* One message between two shapes; `skip` bytes of the target's are left out. */
+static int between(struct test *test, bool read, struct shape *local, struct shape *remote,
+                   uint32_t bytes, uint32_t skip, uint64_t key)
+{
+    unsigned options = LNET_MD_MANAGE_REMOTE | (read ? LNET_MD_OP_GET : LNET_MD_OP_PUT);
+    struct shape *from = read ? remote : local, *to = read ? local : remote;
+    uint8_t *content = malloc(bytes + skip + 1);
+    struct lnet_handle_md handle;
+    struct lnet_event event;
+    int rc;
+
+    if (content == NULL)
+        return rank_fail(test->rank, "no memory");
+    fill(content, bytes + skip, rank_id(test->rank), key);
+    shape_fill(from, from->arena, 0, content);
+    shape_fill(from, from->image, 0, content);
+    fill(content, bytes + skip, read ? test->right : test->left, key);
+    shape_fill(to, to->image, read ? 0 : skip, content + (read ? skip : 0));
+    free(content);
+    rc = attach(test, BITS + 30, shape_md(remote, 1, options, test->incoming));
+    rank_barrier(test->rank);
+    if (rc == 0)
+        rc = LNetMDBind(shape_md(local, 2, 0, test->outgoing), LNET_UNLINK, &handle);
+    if (rc == 0 && read)
+        rc = LNetGet(LNET_NID_ANY, handle, test->ids[test->right], test->portal, BITS + 30, skip,
+                     false);
+    else if (rc == 0)
+        rc = LNetPut(LNET_NID_ANY, handle, LNET_ACK_REQ, test->ids[test->right], test->portal,
+                     BITS + 30, skip, 0);
+    if (rc != 0)
+        return rank_fail(test->rank, "a message between shapes: %d", rc);
+    if ((read && got(test, bytes) != 0) ||
+        next_event(test, test->incoming, read ? LNET_EVENT_GET : LNET_EVENT_PUT, &event) != 0 ||
+        expect(test, "length between shapes", event.mlength, bytes) != 0 ||
+        expect(test, "offset between shapes", event.offset, skip) != 0 ||
+        (!read && (next_event(test, test->outgoing, LNET_EVENT_SEND, &event) != 0 ||
+                   next_event(test, test->outgoing, LNET_EVENT_ACK, &event) != 0)))
+        return -1;
+    rank_barrier(test->rank);
+    if (!shape_is_as_its_image(local) || !shape_is_as_its_image(remote))
+        return rank_fail(test->rank,
+                         "a %s of %u bytes from an offset of %u, kinds %d and %d: wrong bytes",
+                         read ? "GET" : "PUT", bytes, skip, (int)local->kind, (int)remote->kind);
+    return 0;
+}
+
+/* PUT and GET between memory of each kind, at lengths and addresses around those of pages. */
+static int shapes(struct test *test)
+{
+    static const uint32_t lengths[] = {
+        0, 1, SHAPE_PAGE - 1, SHAPE_PAGE, SHAPE_PAGE + 1, 3 * SHAPE_PAGE + 5, LNET_MTU};
+    static const uint32_t offsets[] = {0, 1, SHAPE_PAGE / 2 + 3, SHAPE_PAGE - 1};
+    struct shape *shape = calloc(2, sizeof(*shape)), *local = shape, *remote = shape + 1;
+    uint32_t i, pair, skip, n = 0;
+    int rc = shape != NULL && shape_alloc(local) && shape_alloc(remote)
+                 ? 0
+                 : rank_fail(test->rank, "no memory");
+
+    for (i = 0; rc == 0 && i < sizeof(lengths) / sizeof(lengths[0]); i++)
+        for (pair = 0; rc == 0 && pair < 2 * KINDS * KINDS; pair++, n++) {
+            bool whole = lengths[i] == LNET_MTU; /* as many pages as a descriptor may have */
+
+            skip = whole || n % 3 != 0 ? 0 : SHAPE_PAGE + 905;
+            shape_make(local, pair / 2 % KINDS, lengths[i], whole ? 0 : offsets[n % 4]);
+            shape_make(remote, pair / 2 / KINDS, lengths[i] + skip, whole ? 0 : offsets[n / 4 % 4]);
+            rc = between(test, pair % 2 == 1, local, remote, lengths[i], skip, BITS + 40 + n);
+        }
+    for (i = 0; shape != NULL && i < 2; i++)
+        shape_free(&shape[i]);
+    free(shape);
+    return rc;
 }
 
 /* ---- the rank -------------------------------------------------------------------------------- */
@@ -455,9 +542,9 @@ static int phases(struct test *test)
         burst(test, BITS + 2, false) != 0 || burst(test, BITS + 5, true) != 0 ||
         truncation(test) != 0 || overflow(test) != 0 || fragments(test, BITS + 16, 333) != 0 ||
         fragments(test, BITS + 18, test->bytes) != 0 ||
-        fragments(test, BITS + 20, test->bytes / 2 | 1) != 0)
+        fragments(test, BITS + 20, test->bytes / 2 | 1) != 0 || shapes(test) != 0)
         return -1;
-    rank_count(test->rank, "phases", 9);
+    rank_count(test->rank, "phases", 10);
     return end(test);
 }
 

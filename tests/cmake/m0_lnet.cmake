@@ -58,6 +58,7 @@ if(TARGET m0lnet_kernel)
     DEPENDS m0lib jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   # Code as others write it for the layer, with a transport of its own and POSIX threads.
   jacquard_test(m0_outside SOURCES ${m0_tests}/outside_test.c ${m0_net_sources} DEPENDS m0lib port_posix pthread)
+  jacquard_test(m0_outside_names SOURCES ${m0_tests}/outside_names_test.c DEPENDS m0net m0lib port_posix pthread)
   foreach(test IN ITEMS m0_switches m0_outside)
     target_compile_definitions(${test} PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB)
   endforeach()

@@ -353,12 +353,62 @@ TEST(lnet_99_control_calls_and_distances)
     assert_int_equal(min_t(int, 3, 4) + max_t(int, 3, 4), 7);
 }
 
+/* The begin and the end of functions, errors in pointers, a walk backwards, a warning. */
+static int traced(int value, int *left)
+{
+    int rc = 0;
+    ENTRY;
+
+    if (value < 0)
+        GOTO(out, rc = -EINVAL);
+    if (value == 0)
+        RETURN(0);
+    rc = value;
+out:
+    (*left)++;
+    RETURN(rc);
+}
+static void traced_void(int *left)
+{
+    ENTRY;
+    (*left)++;
+    EXIT;
+}
+
+static void lnet_99_helpers_of_kernel_code(void **state)
+{
+    struct number {
+        struct list_head link;
+        int value;
+    } numbers[3], *number;
+    LIST_HEAD(list);
+    int i, left = 0, digits = 0;
+
+    (void)state;
+    assert_int_equal(traced(-1, &left), -EINVAL);
+    assert_int_equal(traced(0, &left), 0);
+    assert_int_equal(traced(7, &left), 7);
+    traced_void(&left);
+    assert_int_equal(left, 3);
+    assert_true(IS_ERR(ERR_PTR(-ENOMEM)) && PTR_ERR(ERR_PTR(-ENOMEM)) == -ENOMEM);
+    assert_false(IS_ERR(&list) || IS_ERR(NULL) || !IS_ERR_OR_NULL(NULL));
+    for (i = 0; i < 3; i++) {
+        numbers[i].value = i + 1;
+        list_add_tail(&numbers[i].link, &list);
+    }
+    list_for_each_entry_reverse(number, &list, link) digits = digits * 10 + number->value;
+    assert_int_equal(digits, 321);
+    BUG_ON(list_empty(&list));
+    assert_false(WARN_ON(list_empty(&list)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lnet_99_a_service_with_bulk_in_pages),
         cmocka_unit_test(lnet_99_bulk_that_is_unlinked_while_it_is_read),
         cmocka_unit_test(lnet_99_control_calls_and_distances),
+        cmocka_unit_test(lnet_99_helpers_of_kernel_code),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

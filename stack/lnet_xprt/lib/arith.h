@@ -82,7 +82,6 @@ static inline uint64_t clip64u(uint64_t low, uint64_t value, uint64_t high)
         M0_ASSERT((counter) != 0); \
         --(counter);               \
     })
-#define M0_BITS__(bit) (1ULL << (bit))
 
 static inline bool m0_is_po2(uint64_t value)
 {

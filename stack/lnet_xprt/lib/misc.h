@@ -12,6 +12,9 @@
 #define M0_QUOTE(text) M0_QUOTE__(text)
 #define M0_CAT__(a, b) a##b
 #define M0_CAT(a, b) M0_CAT__(a, b)
+/* How many arguments there are, up to nine. */
+#define M0_COUNT__(...) M0_COUNT_PICK__(, ##__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define M0_COUNT_PICK__(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, count, ...) count
 /* A name that no other expansion has. */
 #define M0_UNIQUE__(name) M0_CAT(name, __COUNTER__)
 
@@ -100,5 +103,18 @@ bool m0_is_zeroed(const void *memory, size_t bytes);
     M0_IN_PICK__(__VA_ARGS__, M0_IN_12__, M0_IN_11__, M0_IN_10__, M0_IN_9__, M0_IN_8__, M0_IN_7__, \
                  M0_IN_6__, M0_IN_5__, M0_IN_4__, M0_IN_3__, M0_IN_2__, M0_IN_1__, )               \
     (__VA_ARGS__)
+
+/* The mask of up to nine numbers of bits: M0_BITS(0, 3) is 9. */
+#define M0_BITS(...) M0_CAT(M0_BITS_, M0_CAT(M0_COUNT__(__VA_ARGS__), __))(__VA_ARGS__)
+#define M0_BITS_0__() 0ULL
+#define M0_BITS_1__(a) (1ULL << (a))
+#define M0_BITS_2__(a, ...) (M0_BITS_1__(a) | M0_BITS_1__(__VA_ARGS__))
+#define M0_BITS_3__(a, ...) (M0_BITS_1__(a) | M0_BITS_2__(__VA_ARGS__))
+#define M0_BITS_4__(a, ...) (M0_BITS_1__(a) | M0_BITS_3__(__VA_ARGS__))
+#define M0_BITS_5__(a, ...) (M0_BITS_1__(a) | M0_BITS_4__(__VA_ARGS__))
+#define M0_BITS_6__(a, ...) (M0_BITS_1__(a) | M0_BITS_5__(__VA_ARGS__))
+#define M0_BITS_7__(a, ...) (M0_BITS_1__(a) | M0_BITS_6__(__VA_ARGS__))
+#define M0_BITS_8__(a, ...) (M0_BITS_1__(a) | M0_BITS_7__(__VA_ARGS__))
+#define M0_BITS_9__(a, ...) (M0_BITS_1__(a) | M0_BITS_8__(__VA_ARGS__))
 
 #endif

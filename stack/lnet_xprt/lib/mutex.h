@@ -11,6 +11,11 @@ struct m0_mutex {
     struct port_thread *m_owner; /* NULL: nobody has it */
 };
 
+/* Initialises a static mutex in its declaration; `mutex` is its address. */
+#define M0_MUTEX_SINIT(mutex) \
+    {                         \
+        .m_owner = NULL       \
+    }
 void m0_mutex_init(struct m0_mutex *mutex);
 void m0_mutex_fini(struct m0_mutex *mutex); /* pre: nobody has it */
 void m0_mutex_lock(struct m0_mutex *mutex); /* pre: the caller does not have it */

@@ -41,6 +41,16 @@ int m0_thread_init(struct m0_thread *thread, int (*init)(void *), void (*func)(v
 void m0_thread_fini(struct m0_thread *thread);
 /* Waits until it has ended; 0. pre: running, and not the caller; -EDEADLK: it is the caller */
 int m0_thread_join(struct m0_thread *thread);
+/*
+ * A function written where its address is taken, as GCC allows: LAMBDA(int, (int x) { return -x;
+ * }). It may use the variables around it and lives as long as they do.
+ */
+#define LAMBDA(T, ...)          \
+    ({                          \
+        T lambda__ __VA_ARGS__; \
+        &lambda__;              \
+    })
+#define LAMBDA_T *
 /* The calling thread; NULL: it was not started here. */
 struct m0_thread *m0_thread_self(void);
 /*

@@ -22,6 +22,10 @@
 #define D_WARNING 0
 #define D_ERROR 0
 #define D_INFO 0
+#define D_TRACE 0
+#define D_OTHER 0
+#define D_CONSOLE 0
+#define D_MALLOC 0
 #define CDEBUG(mask, ...)              \
     do {                               \
         if (0)                         \
@@ -53,8 +57,47 @@
         }                                                                 \
     } while (0)
 #define LASSERT(condition) LASSERTF(condition, "\n")
+#define BUG() LBUG()
+#define BUG_ON(condition) LASSERT(!(condition))
+/* Whether the condition, which should not hold, holds: that is reported. */
+#define WARN_ON(condition)                                                 \
+    ({                                                                     \
+        bool warn__ = (condition);                                         \
+        if (unlikely(warn__))                                              \
+            CWARN("%s:%d: warning: %s\n", __FILE__, __LINE__, #condition); \
+        warn__;                                                            \
+    })
 #define CLASSERT(condition) _Static_assert(condition, #condition)
 #define BUILD_BUG_ON(condition) _Static_assert(!(condition), #condition)
+
+/* The begin and the end of a function: they leave no trace. */
+#define ENTRY ((void)0)
+#define EXIT ((void)0)
+#define RETURN(value) return (value)
+#define RETURN_EXIT return
+#define GOTO(label, value) \
+    do {                   \
+        (void)(value);     \
+        goto label;        \
+    } while (0)
+
+/* An error number in a pointer: one of the last 4095 addresses. */
+static inline void *ERR_PTR(long error)
+{
+    return (void *)error; /* NOLINT(performance-no-int-to-ptr): that is its purpose */
+}
+static inline long PTR_ERR(const void *pointer)
+{
+    return (long)pointer;
+}
+static inline bool IS_ERR(const void *pointer)
+{
+    return (uintptr_t)pointer >= (uintptr_t)-4095;
+}
+static inline bool IS_ERR_OR_NULL(const void *pointer)
+{
+    return pointer == NULL || IS_ERR(pointer);
+}
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -123,6 +166,9 @@ static inline void list_splice_tail_init(struct list_head *list, struct list_hea
 #define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
 #define list_first_entry_or_null(head, type, member) \
     (list_empty(head) ? NULL : list_first_entry(head, type, member))
+#define list_for_each_entry_reverse(pos, head, member)                                  \
+    for (pos = list_last_entry(head, __typeof__(*pos), member); &pos->member != (head); \
+         pos = list_entry(pos->member.prev, __typeof__(*pos), member))
 #define list_next_entry(pos, member) list_entry((pos)->member.next, __typeof__(*(pos)), member)
 
 #define DEFINE_SPINLOCK(name) spinlock_t name = {0}

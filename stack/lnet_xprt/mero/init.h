@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The name of motr/init.h in older sources. */
+#include "motr/init.h"

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Names of the support library that programs of others use besides the network layer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lib/errno.h"
+#include "lib/getopts.h"
+#include "lib/misc.h"
+#include "lib/mutex.h"
+#include "lib/semaphore.h"
+#include "lib/string.h"
+#include "lib/thread.h"
+#include "mero/init.h"
+#include "mero/magic.h"
+#include "module/instance.h"
+#include "motr/init.h"
+#include "net/net.h"
+
+static struct m0_mutex lock = M0_MUTEX_SINIT(&lock);
+enum { MASK = M0_BITS(0, 3, 5) };
+
+static int64_t number;
+static m0_bcount_t scaled;
+static const char *string;
+static int calls;
+
+static void on_number(int64_t value)
+{
+    number = value;
+}
+static void on_scaled(m0_bcount_t value)
+{
+    scaled = value;
+}
+static void on_string(const char *value)
+{
+    string = value;
+}
+static void on_call(void)
+{
+    calls++;
+}
+
+#define PARSE(...)                                                                                 \
+    ({                                                                                             \
+        const char *words_[] = {"program", __VA_ARGS__, NULL};                                     \
+        M0_GETOPTS("program", ARRAY_SIZE(words_) - 1, (char *const *)words_, M0_HELPARG('h'),      \
+                   M0_FLAGARG('f', "a flag", &flag), M0_FLAGARG('F', "another", &other),           \
+                   M0_FORMATARG('u', "a count", "%u", &count),                                     \
+                   M0_NUMBERARG('n', "a number", on_number),                                       \
+                   M0_SCALEDARG('s', "a size", on_scaled), M0_STRINGARG('t', "a text", on_string), \
+                   M0_VOIDARG('v', "call", on_call));                                              \
+    })
+
+static void m0_159_options_are_parsed(void **state)
+{
+    bool flag = false, other = true;
+    unsigned count = 7;
+
+    assert_int_equal(PARSE("-f", "-u", "12", "-n-0x10", "-s4k", "-t", "text", "-vv"), 0);
+    assert_true(flag && !other && count == 12 && number == -16 && scaled == 4096 && calls == 2);
+    assert_string_equal(string, "text");
+    assert_int_equal(PARSE("-vu3", "operand", "-n", "-5", "--", "-x"), 0);
+    assert_true(!flag && calls == 3 && count == 3 && number == -5);
+    assert_int_equal(PARSE("-x"), -EINVAL);
+    assert_int_equal(PARSE("-u"), -EINVAL);
+    assert_int_equal(PARSE("-u", "many"), -EINVAL);
+    assert_int_equal(PARSE("-n", "5x"), -EINVAL);
+    assert_int_equal(PARSE("-s", "5x"), -EINVAL);
+#ifndef __clang__
+    assert_int_equal(M0_GETOPTS("program", 2, ((char *[]){(char *)"program", (char *)"-l9", NULL}),
+                                M0_NUMBERARG('l', "a function in its place",
+                                             LAMBDA(
+                                                 void, (int64_t value) { number = value; }))),
+                     0);
+    assert_int_equal(number, 9);
+#endif
+}
+
+static void m0_159_sizes_and_durations_have_units(void **state)
+{
+    static const struct {
+        const char *text;
+        int rc;
+        uint64_t value;
+    } sizes[] = {{"0", 0, 0},
+                 {"1b", 0, 512},
+                 {"2k", 0, 2048},
+                 {"3m", 0, 3 << 20},
+                 {"1g", 0, 1 << 30},
+                 {"2K", 0, 2000},
+                 {"3M", 0, 3000000},
+                 {"1G", 0, 1000000000},
+                 {"0x10k", 0, 16384},
+                 {"", -EINVAL, 0},
+                 {"k", -EINVAL, 0},
+                 {"-1", -EINVAL, 0},
+                 {"1kk", -EINVAL, 0},
+                 {"1t", -EINVAL, 0},
+                 {"18446744073709551615", 0, UINT64_MAX},
+                 {"18446744073709551616", -EOVERFLOW, 0},
+                 {"18446744073709551615k", -EOVERFLOW, 0}},
+      times[] = {{"2", 0, 2000000000},
+                 {"1.5", 0, 1500000000},
+                 {".25s", 0, 250000000},
+                 {"3.", 0, 3000000000},
+                 {"20ms", 0, 20000000},
+                 {"0.5us", 0, 500},
+                 {"7ns", 0, 7},
+                 {"1.9ns", 0, 1},
+                 {"", -EINVAL, 0},
+                 {".", -EINVAL, 0},
+                 {"s", -EINVAL, 0},
+                 {"1h", -EINVAL, 0},
+                 {"99999999999999", -EOVERFLOW, 0}};
+    uint64_t value;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+        assert_int_equal(m0_bcount_get(sizes[i].text, &value), sizes[i].rc);
+        assert_true(sizes[i].rc != 0 || value == sizes[i].value);
+    }
+    for (i = 0; i < ARRAY_SIZE(times); i++) {
+        assert_int_equal(m0_time_get(times[i].text, &value), times[i].rc);
+        assert_true(times[i].rc != 0 || value == times[i].value);
+    }
+}
+
+static void m0_159_locks_and_counters_of_others(void **state)
+{
+    struct m0_semaphore semaphore;
+
+    m0_mutex_lock(&lock);
+    assert_true(m0_mutex_is_locked(&lock));
+    m0_mutex_unlock(&lock);
+    assert_int_equal(m0_semaphore_init(&semaphore, 2), 0);
+    m0_semaphore_up(&semaphore);
+    assert_int_equal(m0_semaphore_value(&semaphore), 3);
+    m0_semaphore_down(&semaphore);
+    assert_true(m0_semaphore_timeddown(&semaphore, m0_time_now()));
+    assert_int_equal(m0_semaphore_value(&semaphore), 1);
+    m0_semaphore_up(&semaphore);
+    m0_semaphore_drain(&semaphore);
+    assert_int_equal(m0_semaphore_value(&semaphore), 0);
+    assert_false(m0_semaphore_trydown(&semaphore));
+    assert_int_equal(m0_semaphore_value(&semaphore), 0);
+    m0_semaphore_fini(&semaphore);
+    assert_int_equal(MASK, 41);
+    assert_true(M0_BITS(63) == 1ULL << 63 && M0_BITS(0, 1, 2, 3, 4, 5, 6, 7, 8) == 511);
+}
+
+static void m0_159_a_program_begins_and_ends(void **state)
+{
+    static struct m0 instance;
+
+    assert_int_equal(m0_init(&instance), 0);
+    m0_quiesce();
+    assert_int_equal(m0_resume(&instance), 0);
+    m0_fini();
+    assert_int_equal(m0_init(NULL), 0);
+    m0_fini();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(m0_159_options_are_parsed),
+        cmocka_unit_test(m0_159_sizes_and_durations_have_units),
+        cmocka_unit_test(m0_159_locks_and_counters_of_others),
+        cmocka_unit_test(m0_159_a_program_begins_and_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -518,7 +518,7 @@ static void threads(p_mad_channel_t channel)
 /* A check level finds that the receiver's blocks are others: the sender of a long one learns it. */
 static void violation(p_mad_channel_t channel)
 {
-    static char large[100000];
+    static char large[16 << 20]; /* more than the buffers of sockets hold */
     p_mad_connection_t connection;
     int number = 1;
 

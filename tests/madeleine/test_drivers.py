@@ -335,7 +335,7 @@ def test_no_fabric():
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
 
 
-@pytest.mark.parametrize("network", ["gni", "lnet", "simulated", "lnet_simulated", "via"])
+@pytest.mark.parametrize("network", ["tcp", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via"])
 def test_mad_25_a_violation_ends_the_senders_wait(run_case, network):
     """The receiver finds another block than its own before a long one comes, and the sender of that does not hang."""
     run_case(network, "violation", check=2)

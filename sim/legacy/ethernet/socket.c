@@ -236,6 +236,18 @@ int mad_sock_close(int fd)
     return 0;
 }
 
+int mad_sock_reset(int fd)
+{
+    struct tcp_socket *socket = find(fd);
+
+    if (socket == NULL)
+        return -1;
+    if (socket->peer != NULL)
+        tcp_break(socket->peer, ECONNRESET);
+    tcp_break(socket, ECONNRESET);
+    return 0;
+}
+
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 ssize_t mad_sock_sendmsg(int fd, const struct msghdr *message, int flags)

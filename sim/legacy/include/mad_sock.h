@@ -39,6 +39,8 @@ ssize_t mad_sock_recvmsg(int fd, struct msghdr *message, int flags);
 /* `timeout_ns` negative: no limit. */
 int mad_sock_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout_ns);
 int mad_sock_close(int fd);
+/* Ends the stream in both directions at once; the descriptor stays to be closed. */
+int mad_sock_reset(int fd);
 
 #pragma GCC visibility pop
 

@@ -251,6 +251,7 @@ void mad_sisci_register(p_mad_driver_t driver)
         .after_open_channel = mad_sisci_connect,
         .quiesce = mad_sisci_quiesce,
         .before_close_channel = mad_sisci_drain,
+        .give_up = mad_sisci_give_up,
         .choice = choice,
         .receive_message = receive_message,
         .poll_message = poll_message,

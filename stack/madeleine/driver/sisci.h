@@ -5,6 +5,7 @@
  *
  *      0  read    the peer has written something: a short packet, or the data below
  *   1088  write   how many of the own packets the peer has consumed
+ *   1092  refused not 0: the peer consumes no more of them
  *   1152  data
  *
  * A packet is one use of a segment. Packets of a direction have numbers from 1 on and use the
@@ -22,6 +23,7 @@
 enum {
     MSISCI_READ = 0,
     MSISCI_WRITE = 1088,
+    MSISCI_REFUSED = 1092,
     MSISCI_DATA = 1152,
     MSISCI_DATA_BYTES = 64384,
     MSISCI_SEGMENT_BYTES = 65536,
@@ -77,6 +79,7 @@ struct msisci_peer {
     uint32_t sent, received; /* packets */
     bool gone; /* a callback said so */
     bool lost; /* the connections are broken */
+    bool gave_up; /* this process consumes nothing more from the peer */
     unsigned silent; /* probes in a row without an answer */
 };
 
@@ -120,6 +123,8 @@ bool mad_sisci_arrived(const struct msisci_peer *peer);
 int mad_sisci_wait_arrival(struct msisci_peer *peer);
 /* It has been consumed. `more`: the receiver waits for another one. */
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more);
+/* The peer's packets are not what this process expects: it consumes no more of them. */
+void mad_sisci_give_up(p_mad_connection_t in);
 /* Everything stored so far is at the peer, or: `retry` is true, and it has to be stored again. */
 int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry);
 /* Repeats permissions that were lost. */

@@ -66,6 +66,8 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
 static void store_credit(struct msisci_peer *peer)
 {
     SCI_STORE32(peer->remote[0].map, MSISCI_WRITE, peer->received);
+    if (peer->gave_up)
+        SCI_STORE32(peer->remote[0].map, MSISCI_REFUSED, 1);
 }
 
 int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry)
@@ -85,7 +87,7 @@ int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, boo
         mad_sisci_lost(peer, peer->gone ? MAD_EPEER : MAD_EDRIVER, SCI_ERR_TRANSFER_FAILED);
         return mad_connection_error(peer->out);
     }
-    if (remote == &peer->remote[0] && peer->received != 0)
+    if (remote == &peer->remote[0] && (peer->received != 0 || peer->gave_up))
         store_credit(peer); /* it may be what was lost */
     return MAD_OK;
 }
@@ -127,6 +129,16 @@ int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
     return error;
 }
 
+void mad_sisci_give_up(p_mad_connection_t in)
+{
+    struct msisci_peer *peer = mad_sisci_peer(in);
+
+    if (peer->gave_up || peer->lost)
+        return;
+    peer->gave_up = true;
+    mad_sisci_return_credit(peer, true);
+}
+
 /* How many packets the peer has not consumed. */
 static uint32_t unconsumed(const struct msisci_peer *peer)
 {
@@ -156,6 +168,10 @@ int mad_sisci_begin(struct msisci_peer *peer)
     bool waited = false;
 
     while (!peer->lost && unconsumed(peer) >= own->adapter->segments) {
+        if (load(&peer->local[0], MSISCI_REFUSED) != 0) {
+            mad_driver_note(peer->out, "the receiver's blocks are others", 0);
+            return MAD_ESYMM;
+        }
         mad_sisci_pause(own, &seen, own->adapter->probe_ns);
         waited = true;
     }

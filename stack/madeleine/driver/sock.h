@@ -32,6 +32,11 @@ static inline int mad_sock_poll(struct pollfd *descriptors, nfds_t count, int64_
     return timeout_ns == 0 ? poll(descriptors, count, 0)
                            : ppoll(descriptors, count, timeout_ns < 0 ? NULL : &limit, NULL);
 }
+/* Ends the stream in both directions at once; the descriptor stays, as threads may wait for it. */
+static inline int mad_sock_reset(int fd)
+{
+    return connect(fd, &(struct sockaddr){.sa_family = AF_UNSPEC}, sizeof(struct sockaddr));
+}
 /* NULL: the names of hosts lead to them. */
 static inline const char *mad_sock_own_address(char *text, size_t size)
 {

@@ -140,6 +140,7 @@ void mad_tcp_register(p_mad_driver_t driver)
         .after_open_channel = mad_tcp_handshake,
         .before_close_channel = mad_tcp_handshake,
         .disconnect = mad_tcp_disconnect,
+        .give_up = mad_tcp_give_up,
         .receive_message = mad_tcp_receive_message,
         .poll_message = mad_tcp_poll_message,
         .send_buffer = mad_tcp_send_buffer,

@@ -79,6 +79,8 @@ int mad_tcp_disconnect(p_mad_connection_t connection);
 /* ---- messages (tcp_message.c) ---- */
 /* Both directions of the socket have failed. Returns `code`. */
 int mad_tcp_lost(p_mad_connection_t connection, int code, int driver_code);
+/* The peer's bytes are not what this process expects; nothing but the stream's end can say so. */
+void mad_tcp_give_up(p_mad_connection_t in);
 p_mad_connection_t mad_tcp_receive_message(p_mad_channel_t channel);
 p_mad_connection_t mad_tcp_poll_message(p_mad_channel_t channel);
 int mad_tcp_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);

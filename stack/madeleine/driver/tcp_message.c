@@ -20,6 +20,12 @@ int mad_tcp_lost(p_mad_connection_t connection, int code, int driver_code)
     return code;
 }
 
+void mad_tcp_give_up(p_mad_connection_t in)
+{
+    mad_connection_break(in->reverse, MAD_EPEER);
+    mad_sock_reset(mad_tcp_peer(in)->fd);
+}
+
 /* ---- noticing a message ---------------------------------------------------------------------- */
 
 /* The peers that may send, in turn after the one served last. */

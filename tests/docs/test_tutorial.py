@@ -57,13 +57,13 @@ def test_what_the_trace_of_the_hang_shows(schema, collect, tmp_path):
     result = jacquard.run(EXAMPLES / "collect_hang.yaml", set=collect("collect"), options=["--trace", str(path)])
     found = events(schema, path)
     ends = [times(found, f"node {node}", f"collect.{node} (API)", "end")[0] for node in range(128)]
-    after = {node: [t for t in times(found, f"node {node}", "SMSG", "send") if 50 * MS < t < 80 * MS] for node in (9, 100)}
+    after = {node: [t for t in times(found, f"node {node}", "SMSG", "send") if 50 * MS < t < 70 * MS] for node in (9, 100)}
 
     assert result.exit_code == 1 and all(62.7 * MS < end < 63.2 * MS for end in ends)
-    assert 45 * MS < max(t for t, _ in found["node 0", "RX"] if t < 80 * MS) < 50.1 * MS
+    assert 45 * MS < max(t for t, _ in found["node 0", "RX"] if t < 70 * MS) < 50.1 * MS
     complete = times(found, "node 9", "RX", "complete")
     assert len([t for t in complete if t < 50 * MS]) > 200
-    assert not [t for t in complete if 50.1 * MS < t < 80 * MS]
+    assert not [t for t in complete if 50.1 * MS < t < 70 * MS]
     assert 64 > len(after[9]) > len(after[100]) > 0
 
 

@@ -440,15 +440,15 @@ static int between(struct test *test, bool read, struct shape *local, struct sha
     if (content == NULL)
         return rank_fail(test->rank, "no memory");
     fill(content, bytes + skip, rank_id(test->rank), key);
-    shape_fill(from, from->arena, 0, content);
-    shape_fill(from, from->image, 0, content);
+    wl_shape_fill(from, from->arena, 0, content);
+    wl_shape_fill(from, from->image, 0, content);
     fill(content, bytes + skip, read ? test->right : test->left, key);
-    shape_fill(to, to->image, read ? 0 : skip, content + (read ? skip : 0));
+    wl_shape_fill(to, to->image, read ? 0 : skip, content + (read ? skip : 0));
     free(content);
-    rc = attach(test, BITS + 30, shape_md(remote, 1, options, test->incoming));
+    rc = attach(test, BITS + 30, wl_shape_md(remote, 1, options, test->incoming));
     rank_barrier(test->rank);
     if (rc == 0)
-        rc = LNetMDBind(shape_md(local, 2, 0, test->outgoing), LNET_UNLINK, &handle);
+        rc = LNetMDBind(wl_shape_md(local, 2, 0, test->outgoing), LNET_UNLINK, &handle);
     if (rc == 0 && read)
         rc = LNetGet(LNET_NID_ANY, handle, test->ids[test->right], test->portal, BITS + 30, skip,
                      false);
@@ -465,7 +465,7 @@ static int between(struct test *test, bool read, struct shape *local, struct sha
                    next_event(test, test->outgoing, LNET_EVENT_ACK, &event) != 0)))
         return -1;
     rank_barrier(test->rank);
-    if (!shape_is_as_its_image(local) || !shape_is_as_its_image(remote))
+    if (!wl_shape_is_as_its_image(local) || !wl_shape_is_as_its_image(remote))
         return rank_fail(test->rank,
                          "a %s of %u bytes from an offset of %u, kinds %d and %d: wrong bytes",
                          read ? "GET" : "PUT", bytes, skip, (int)local->kind, (int)remote->kind);
@@ -480,7 +480,7 @@ static int shapes(struct test *test)
     static const uint32_t offsets[] = {0, 1, SHAPE_PAGE / 2 + 3, SHAPE_PAGE - 1};
     struct shape *shape = calloc(2, sizeof(*shape)), *local = shape, *remote = shape + 1;
     uint32_t i, pair, skip, n = 0;
-    int rc = shape != NULL && shape_alloc(local) && shape_alloc(remote)
+    int rc = shape != NULL && wl_shape_alloc(local) && wl_shape_alloc(remote)
                  ? 0
                  : rank_fail(test->rank, "no memory");
 
@@ -489,12 +489,13 @@ static int shapes(struct test *test)
             bool whole = lengths[i] == LNET_MTU; /* as many pages as a descriptor may have */
 
             skip = whole || n % 3 != 0 ? 0 : SHAPE_PAGE + 905;
-            shape_make(local, pair / 2 % KINDS, lengths[i], whole ? 0 : offsets[n % 4]);
-            shape_make(remote, pair / 2 / KINDS, lengths[i] + skip, whole ? 0 : offsets[n / 4 % 4]);
+            wl_shape_make(local, pair / 2 % KINDS, lengths[i], whole ? 0 : offsets[n % 4]);
+            wl_shape_make(remote, pair / 2 / KINDS, lengths[i] + skip,
+                          whole ? 0 : offsets[n / 4 % 4]);
             rc = between(test, pair % 2 == 1, local, remote, lengths[i], skip, BITS + 40 + n);
         }
     for (i = 0; shape != NULL && i < 2; i++)
-        shape_free(&shape[i]);
+        wl_shape_free(&shape[i]);
     free(shape);
     return rc;
 }

@@ -130,10 +130,10 @@ def curve(axes, runs: list[tuple[str, Run]], x_name: str, metric: str, scale: st
              [value for _, _, value in failed if value is not None]
     divisor, name = style.unit_of(unit, values)
     at = x_axis(axes, texts, x_name)
-    looks = dict(zip(lines, zip(style.COLOURS * 2, style.MARKERS * 2)))
+    styles = dict(zip(lines, zip(style.COLOURS * 2, style.MARKERS * 2)))
     for key, line in lines.items():
         points = sorted((at[x], each) for x, each in line.items())
-        colour, marker = looks[key]
+        colour, marker = styles[key]
         axes.plot([x for x, _ in points], [sum(each) / len(each) / divisor for _, each in points], marker=marker, markersize=5,
                   color=colour, label=key or None)
         if any(len(each) > 1 for _, each in points):
@@ -298,8 +298,8 @@ def compare_metric(axes, groups: dict[str, list[Run]], metric: str) -> None:
         text = style.value_text(mean, unit) if values else "no value"
         if len(values) == 1 and ends[1] > mean:
             text += f", p99 {style.value_text(ends[1], unit)}"
-        looks = {"color": style.COLOURS[0]} if good else {"facecolor": "none", "edgecolor": style.FAILED, "hatch": "///"}
-        axes.barh(at, mean / divisor, height=0.62, zorder=2, **looks)
+        filling = {"color": style.COLOURS[0]} if good else {"facecolor": "none", "edgecolor": style.FAILED, "hatch": "///"}
+        axes.barh(at, mean / divisor, height=0.62, zorder=2, **filling)
         reach = mean
         if mean < ends[1] <= 4 * longest:  # a line that is much longer than the bars says less than the text
             axes.errorbar(mean / divisor, at, xerr=[[(mean - ends[0]) / divisor], [(ends[1] - mean) / divisor]], color="black", capsize=3,

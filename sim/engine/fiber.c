@@ -5,9 +5,8 @@
  * to sim_run's stack.
  *
  * The events' handlers run on one stack for all, as calls from the fiber that blocks: so their
- * frames stay in the cache, and a fiber's stack holds its own few lines only. (Not where that call
- * is not written down in assembler, and not under AddressSanitizer, to which the switch would have
- * to be announced: there handlers run on the blocked fiber's stack.)
+ * frames stay in the cache, and a fiber's stack holds its own few lines only. Where that call is
+ * not written in assembler, and under AddressSanitizer, they run on the blocked fiber's stack.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -33,8 +32,7 @@ static struct {
     size_t bytes;
 } root;
 static struct sim_fiber *host; /* whose stack this is; NULL: sim_run's */
-static struct sim_fiber
-    *zombie; /* ended on its own stack, which is freed after the switch to another one */
+static struct sim_fiber *zombie; /* has ended; its stack is freed after the switch to another */
 
 static struct sim_stack events; /* of the handlers */
 

@@ -9,20 +9,20 @@
 #define FEW 5u /* pieces of short memory */
 #define GAP 13u
 
-bool shape_alloc(struct shape *shape)
+bool wl_shape_alloc(struct shape *shape)
 {
     shape->arena = aligned_alloc(SHAPE_PAGE, ARENA);
     shape->image = malloc(ARENA);
     return shape->arena != NULL && shape->image != NULL;
 }
 
-void shape_free(struct shape *shape)
+void wl_shape_free(struct shape *shape)
 {
     free(shape->arena);
     free(shape->image);
 }
 
-void shape_make(struct shape *shape, enum shape_kind kind, uint32_t bytes, uint32_t offset)
+void wl_shape_make(struct shape *shape, enum shape_kind kind, uint32_t bytes, uint32_t offset)
 {
     uint32_t i, length, many = bytes >= SHAPE_PAGE ? LNET_MAX_IOV : FEW;
     uint8_t *at = shape->arena + SHAPE_PAGE + offset;
@@ -50,7 +50,7 @@ void shape_make(struct shape *shape, enum shape_kind kind, uint32_t bytes, uint3
     memset(shape->image, GUARD, shape->extent);
 }
 
-void shape_fill(const struct shape *shape, uint8_t *into, uint32_t skip, const uint8_t *content)
+void wl_shape_fill(const struct shape *shape, uint8_t *into, uint32_t skip, const uint8_t *content)
 {
     uint32_t i;
 
@@ -67,13 +67,13 @@ void shape_fill(const struct shape *shape, uint8_t *into, uint32_t skip, const u
     }
 }
 
-bool shape_is_as_its_image(const struct shape *shape)
+bool wl_shape_is_as_its_image(const struct shape *shape)
 {
     return memcmp(shape->arena, shape->image, shape->extent) == 0;
 }
 
-struct lnet_md shape_md(struct shape *shape, int threshold, unsigned options,
-                        struct lnet_handle_eq queue)
+struct lnet_md wl_shape_md(struct shape *shape, int threshold, unsigned options,
+                           struct lnet_handle_eq queue)
 {
     struct lnet_md md = {.threshold = threshold, .options = options, .eq_handle = queue};
 

@@ -21,14 +21,14 @@ struct shape {
     lnet_kiov_t page[LNET_MAX_IOV];
 };
 
-bool shape_alloc(struct shape *shape); /* false: no memory; shape_free in either case */
-void shape_free(struct shape *shape);
+bool wl_shape_alloc(struct shape *shape); /* false: no memory; wl_shape_free in either case */
+void wl_shape_free(struct shape *shape);
 /* `bytes` that begin `offset` bytes behind the begin of a page, in an arena of equal bytes. */
-void shape_make(struct shape *shape, enum shape_kind kind, uint32_t bytes, uint32_t offset);
+void wl_shape_make(struct shape *shape, enum shape_kind kind, uint32_t bytes, uint32_t offset);
 /* Puts `content` into `into`, the arena or the image, from byte `skip` of the shape to its end. */
-void shape_fill(const struct shape *shape, uint8_t *into, uint32_t skip, const uint8_t *content);
-bool shape_is_as_its_image(const struct shape *shape);
-struct lnet_md shape_md(struct shape *shape, int threshold, unsigned options,
-                        struct lnet_handle_eq queue);
+void wl_shape_fill(const struct shape *shape, uint8_t *into, uint32_t skip, const uint8_t *content);
+bool wl_shape_is_as_its_image(const struct shape *shape);
+struct lnet_md wl_shape_md(struct shape *shape, int threshold, unsigned options,
+                           struct lnet_handle_eq queue);
 
 #endif

@@ -290,21 +290,29 @@ static void receive_eight(int from)
     mad_end_unpacking(in);
 }
 
-/* Rank 1 is killed: those that send to it, and wait for it, learn it. */
-static void killed(void)
+/* Sends to a rank until it has ended. */
+static void send_until_gone(int other)
 {
     p_mad_connection_t connection;
 
-    mad_set_failure_handler(on_failure, NULL);
-    if (rank == 1)
-        raise(SIGKILL);
-    while (rank == 0 && last_code == MAD_OK) {
-        connection = mad_begin_packing(subs[1], 1);
+    last_code = MAD_OK;
+    while (last_code == MAD_OK) {
+        connection = mad_begin_packing(subs[1], other);
         if (connection == NULL)
             break;
         mad_pack(connection, memory, 100000, mad_send_CHEAPER, mad_receive_CHEAPER);
         mad_end_packing(connection);
     }
+}
+
+/* Rank 1 is killed: those that send to it, and wait for it, learn it. */
+static void killed(void)
+{
+    mad_set_failure_handler(on_failure, NULL);
+    if (rank == 1)
+        raise(SIGKILL);
+    if (rank == 0)
+        send_until_gone(1);
     /* Rank 0 with the others: to and fro, so that nobody ends before its message is read. */
     for (int other = rank == 0 ? 2 : 0; other < (rank == 0 ? size : 1); other++) {
         if (rank == 0)
@@ -315,6 +323,9 @@ static void killed(void)
     }
     printf("%d: code %d\n", rank, last_code);
     fflush(stdout);
+    /* The others may still be giving credits back, and learned it if rank 0 ended before them. */
+    for (int other = 2; rank == 0 && other < size; other++)
+        send_until_gone(other);
     _exit(0);
 }
 

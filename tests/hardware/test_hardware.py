@@ -114,7 +114,7 @@ def configure(folder, environment, *more):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
 
 
-@pytest.fixture(scope="module", params=["0x5c", "0x5d"])
+@pytest.fixture(scope="module", params=[pytest.param("0x5c", marks=pytest.mark.full), "0x5d"])
 def prefix(request, tmp_path_factory):
     return Prefix(tmp_path_factory.mktemp("cray"), request.param)
 

@@ -13,7 +13,7 @@ SEEDS = (1, 2)
 
 
 # The default run takes the patterns and modes on which F1 and F2 differ most.
-DEFAULT = [("uniform", "adaptive0"), ("uniform", "min_hash"), ("adversarial", "adaptive0"), ("adversarial", "adaptive3")]
+DEFAULT = [("uniform", "adaptive0"), ("adversarial", "adaptive0")]
 
 
 @pytest.mark.parametrize("pattern,routing", [

@@ -16,6 +16,7 @@ def simulated():
     return validation.run_congestion()
 
 
+@pytest.mark.full  # minutes; ./dev determinism tells whether one of these scenarios has changed
 def test_four_of_five_rows_are_inside(simulated):
     problems = [row.problem for row in simulated if row.problem]
     assert not problems, problems[0]
@@ -25,6 +26,7 @@ def test_four_of_five_rows_are_inside(simulated):
     assert congestion.holds(simulated), "\n".join([congestion.summary(simulated), *outside])
 
 
+@pytest.mark.full
 def test_the_page_shows_the_rows(simulated):
     page = validation.PAGE.read_text(encoding="utf-8")
     assert congestion.with_table(page, simulated, validation.number) == page, "./dev test validation --docs"

@@ -28,8 +28,8 @@ static sim_time_t take_part(struct net *net, struct net_transfer *transfer,
     transfer->streamed = train->streamed || part->begin > 0;
     transfer->stream_packets = train->stream_packets + part->begin;
     transfer->stream_elapsed_ps = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
-    /* Only the last part may end the stream. */
-    transfer->packet_interval_ps = part->end == train->packets ? train->packet_interval_ps : 0;
+    /* The stream ends with the last part, or with the one before if just one packet follows it. */
+    transfer->packet_interval_ps = train->packets - part->end <= 1 ? train->packet_interval_ps : 0;
     return feed * part->end / train->packets - net->send_delay;
 }
 

@@ -63,7 +63,7 @@ static void schedule(struct net *net, struct shot *shot, const struct train *tra
         .streamed = train->stream_packets + begin > 0,
         .stream_packets = train->stream_packets + begin,
         .stream_elapsed_ps = train->stream_packets * train->interval + (uint32_t)before,
-        .packet_interval_ps = end == train->packets ? train->interval : 0,
+        .packet_interval_ps = train->packets - end <= 1 ? train->interval : 0,
     };
     sim_event_schedule(&shot->send, train->at + before);
 }

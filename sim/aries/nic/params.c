@@ -167,7 +167,7 @@ static const struct aries_param table[] = {
      "1: a completion queue holds just the entries asked for; 0: whole pages of 512, less one",
      "libfabric tests", ARIES_ASSUMED, 0, 1, SAME(0)},
     {"aries.nic.chunk_packets", "", "F1: 64-byte packets that travel as one chunk", "this model",
-     ARIES_ASSUMED, 1, 1024, SAME(16)},
+     ARIES_ASSUMED, 1, 1024, SAME(64)},
     {"aries.nic.chunk_packets_fixed", "", "the same for packets that do not adapt their path",
      "this model", ARIES_ASSUMED, 1, 1024, SAME(16)},
 

@@ -77,6 +77,8 @@ struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
         abort();
     *copy = *rule;
     copy->seen = copy->chosen = copy->fired = 0;
+    copy->streams = NULL;
+    copy->streams_count = 0;
     copy->next = NULL;
     if (random_is_unset(&copy->random))
         sim_random_init(&copy->random, 0, copy->label != NULL ? copy->label : point->name,
@@ -125,15 +127,41 @@ static bool is_listed(const struct sim_fault_rule *rule, uint64_t number)
     return false;
 }
 
+/* The stream of a rule's random numbers for the subjects of one source. What another node sends at
+ * the same time, before or after, does not change which of these the rule hits. */
+static struct sim_random *stream_of(struct sim_fault_rule *rule, uint32_t source)
+{
+    size_t index = source == SIM_FAULT_ANY ? 0 : (size_t)source + 1;
+
+    if (index >= rule->streams_count) {
+        size_t count = 2 * index + 16;
+
+        sim_outside_begin();
+        rule->streams = realloc(rule->streams, count * sizeof *rule->streams);
+        if (rule->streams == NULL)
+            abort();
+        sim_outside_end();
+        memset(rule->streams + rule->streams_count, 0,
+               (count - rule->streams_count) * sizeof *rule->streams);
+        rule->streams_count = count;
+    }
+    if (random_is_unset(&rule->streams[index])) {
+        struct sim_random own = rule->random;
+
+        sim_random_init(&rule->streams[index], sim_random_next(&own), "source", index);
+    }
+    return &rule->streams[index];
+}
+
 /* A rule draws its random number only when nothing else keeps it from firing: `skip` and windows
  * are exact. */
-static bool fires(struct sim_fault_rule *rule)
+static bool fires(struct sim_fault_rule *rule, uint32_t source)
 {
     if (rule->seen++ < rule->skip)
         return false;
     if (rule->count_max != 0 && rule->chosen >= rule->count_max)
         return false;
-    if (rule->probability < 1.0 && !sim_random_chance(&rule->random, rule->probability))
+    if (rule->probability < 1.0 && !sim_random_chance(stream_of(rule, source), rule->probability))
         return false;
     rule->chosen++;
     if (rule->only != NULL && !is_listed(rule, rule->chosen))
@@ -273,7 +301,7 @@ const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
     struct sim_fault_rule *rule;
 
     for (rule = point->rules; rule != NULL; rule = rule->next) {
-        if (matches(rule, subject) && fires(rule)) {
+        if (matches(rule, subject) && fires(rule, subject->source)) {
             if (rule->fired <= SIM_FAULT_RECORDS_KEPT)
                 record_add(rule, rule->chosen, subject);
             return rule;
@@ -294,6 +322,7 @@ void sim_fault_reset(void)
             next = rule->next;
             free(rule->label);
             free(rule->only);
+            free(rule->streams);
             free(rule);
         }
         point->rules = NULL;

@@ -132,6 +132,36 @@ static void one_group_to_anywhere(void **state)
     assert_false(faulted(1, 2, 9, 9, 0));
 }
 
+/* Which subjects of a node a rule hits does not depend on what other nodes send meanwhile. */
+static void each_source_has_random_numbers_of_its_own(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned i, source, hits = 0, differing = 0;
+    bool in_turn[2][100];
+
+    rule.probability = 0.5;
+    sim_random_init(&rule.random, 1, "fault", 0);
+    sim_fault_rule_add(&point, &rule);
+    sim_fault_rule_add(&other_point, &rule);
+    for (i = 0; i < 100; i++)
+        for (source = 0; source < 2; source++)
+            in_turn[source][i] = faulted(source * 1000, 2, 0, 1, 0);
+    for (source = 2; source-- > 0;) {
+        struct sim_fault_subject subject = {.source = source * 1000, .target = 2};
+
+        for (i = 0; i < 100; i++) {
+            bool hit = sim_fault_ask(&other_point, &subject) != NULL;
+
+            assert_int_equal(hit, in_turn[source][i]);
+            hits += hit;
+        }
+    }
+    for (i = 0; i < 100; i++)
+        differing += in_turn[0][i] != in_turn[1][i];
+    assert_in_range(hits, 70, 130);
+    assert_in_range(differing, 30, 70);
+}
+
 static void skip_and_count(void **state)
 {
     struct sim_fault_rule rule = everything;
@@ -283,6 +313,7 @@ int main(void)
         TEST(subjects_match_by_every_field),
         TEST(groups_in_either_order),
         TEST(one_group_to_anywhere),
+        TEST(each_source_has_random_numbers_of_its_own),
         TEST(skip_and_count),
         TEST(first_rule_that_fires_decides),
         TEST(probability_is_kept),

@@ -74,6 +74,7 @@ void aries_chunk_cut_stores(struct aries_txn *txn, const struct aries_work *work
 {
     const struct aries_timing *timing = &aries_txn_fabric(txn)->timing;
     uint64_t total = txn->work.header_length + txn->work.length, offset = 0;
+    uint64_t burst = packet_end(txn, 0, ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES);
     sim_time_t stored = sim_local_time(), time = aries_store_time(timing, total);
     struct aries_chunk **tail = &txn->chunks;
 
@@ -83,8 +84,9 @@ void aries_chunk_cut_stores(struct aries_txn *txn, const struct aries_work *work
         uint64_t end = aries_chunk_range_end(txn, offset), first = packet_end(txn, offset, 1);
         struct aries_chunk *chunk;
 
-        if (offset == 0 && timing->burst_apart) /* these may be captured after the rest */
-            end = MIN(end, packet_end(txn, 0, ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES));
+        if (offset == 0 && end > burst &&
+            (timing->burst_apart || total - burst <= ARIES_PACKET_BYTES))
+            end = burst; /* these may be captured after the rest */
         chunk = aries_chunk_cut(txn, offset, end);
 
         assert(aries_store_time(timing, first) <= time);

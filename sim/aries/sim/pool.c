@@ -297,14 +297,13 @@ static void limit_chunks(struct aries_timing *timing, enum net_fidelity fidelity
 
     if (fidelity == NET_F0) /* F0 models no contention, so few events per message are enough */
         timing->chunk_packets = F0_CHUNK_PACKETS;
+    timing->burst_apart = fidelity == NET_F0; /* at F1 trains divide the time of their stores */
     if (fidelity == NET_F2)
         timing->chunk_packets = timing->chunk_packets_fixed = 1;
     if (timing->chunk_packets > least / 4)
         timing->chunk_packets = least < 4 ? 1 : least / 4;
     if (timing->chunk_packets_fixed > least / 4)
         timing->chunk_packets_fixed = least < 4 ? 1 : least / 4;
-    /* The CPU stores the first bytes of a message faster, so no chunk may span both rates. */
-    timing->burst_apart = timing->chunk_packets > ARIES_STORE_BURST_BYTES / ARIES_PACKET_BYTES;
 }
 
 void aries_hw_fabric_init(struct aries_fabric *fabric)

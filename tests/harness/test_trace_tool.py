@@ -52,6 +52,26 @@ def test_calls_have_names_arguments_and_results_and_idling_is_one_slice(events_o
     assert not any(one.name == two.name == "idle" for one, two in zip(events, events[1:]))
 
 
+def test_queues_have_their_depth(events_of_sample):
+    """It rises by one with an event and falls by one when the program takes it."""
+    depths = {}
+    for event in sorted((event for event in events_of_sample if event.track.endswith(" depth")), key=lambda event: event.time):
+        depths.setdefault((event.line, event.track), [0]).append(int(event.arguments["value"]))
+    assert any(values[-1] == 0 for values in depths.values())
+    for queue, values in depths.items():
+        assert all(abs(later - earlier) == 1 for earlier, later in zip(values, values[1:])), (queue, values[:20])
+
+
+def test_connections_of_the_provider_have_their_states(written, tmp_path):
+    """In the trace only: the digest is that of a run without one. A connection that is open when the program ends is in it, too."""
+    scenario = jacquard.ROOT / "scenarios" / "gni" / "client_server.yaml"
+    events = [event for event in trace.read(written("connections.pftrace", scenario)) if event.track.startswith("connections")]
+    assert {"connecting", "connected"} <= {event.name for event in events}
+    assert all(event.arguments["peer"] for event in events)
+    traced = jacquard.run(scenario, options=["--trace", str(tmp_path / "trace")])
+    assert traced.data["digest"] == jacquard.run(scenario).data["digest"]
+
+
 def test_show_filters_by_rank_and_time(sample, capsys):
     assert trace.main(["show", sample, "--rank", "0", "--from", "200us", "--to", "300us"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -58,6 +58,13 @@ def test_empty_views_say_so_in_plain_words(page, reports):
     assert "This run has no counters." in page.text("#time")
 
 
+def test_queues_have_their_depth_and_connections_their_states(page, reports):
+    page.open(reports("gni/client_server.yaml"), "time")
+    assert "Connections by state" in page.text("#time") and "connected" in page.text("#time")
+    page.type("#counter-filter", "CQ")
+    assert re.search(r"[1-9]\d* counters; of each kind", page.text("#time")) and "depth" in page.text("#time")
+
+
 def test_failure_leads_to_its_transfer(page, reports):
     page.open(reports("stuck.yaml"))
     story = page.text("#verdict .story")

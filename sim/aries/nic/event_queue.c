@@ -35,6 +35,21 @@ static sim_cold void ring_grow(struct gni_cq *cq)
     cq->head = 0;
 }
 
+void aries_cq_trace_depth(const struct gni_cq *cq)
+{
+    struct sim_trace_point point = {
+        .kind = SIM_TRACE_COUNTER,
+        .track = ARIES_TRACK_CQ,
+        .node = cq->nic->hw->node,
+        .index = cq->index,
+        .name = "depth",
+        .time = sim_now(),
+        .value = cq->count,
+    };
+
+    sim_trace_write(&point);
+}
+
 static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
 {
     if (cq->count == cq->ring_size)
@@ -43,6 +58,8 @@ static void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader
     assert((cq->ring_size & (cq->ring_size - 1)) == 0);
     *slot(cq, cq->count) = (struct aries_cq_slot){entry, reader_data};
     cq->count++;
+    if (sim_unlikely(sim_trace_on))
+        aries_cq_trace_depth(cq);
     if (sim_unlikely(cq->armed))
         aries_channel_fire(cq);
 }

@@ -119,10 +119,14 @@ bool aries_cq_push(struct gni_cq *cq, gni_cq_entry_t entry);
 bool aries_cq_push_for(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data);
 /* The next read of the queue reports an overrun, as if an event had just been lost. */
 void aries_cq_overrun(struct gni_cq *cq);
-/* The program has taken so many entries from the queue. */
+/* Writes the number of unread entries to the trace. Not in the digest. */
+void aries_cq_trace_depth(const struct gni_cq *cq);
+/* The program has taken so many entries, which are out of the queue. */
 static inline void aries_cq_taken(struct gni_cq *cq, uint32_t count)
 {
     sim_ledger_count(&cq->fabric->book_event, 0, count);
+    if (sim_unlikely(sim_trace_on))
+        aries_cq_trace_depth(cq);
 }
 /*
  * Books the entries that nobody will read as lost: the queue ends, or the run does. Rules of

@@ -217,6 +217,7 @@ bool cluster_run(struct cluster *cluster, char **error)
         if (cluster->networks[i].aries != NULL)
             aries_fabric_abandon_events(cluster->networks[i].aries);
     cluster_lnet_end(cluster);
+    port_connections_end_all(cluster);
     port_books_end(cluster);
     cluster->balanced = sim_ledger_balance();
     publish_counters(cluster);

@@ -86,7 +86,7 @@ void port_process_free(struct rank *rank)
         rank->port->threads = thread->next;
         g_free(thread);
     }
-    g_free(rank->port);
+    g_free(rank->port); /* port_connections_end() has freed its connections */
     rank->port = NULL;
 }
 

@@ -239,11 +239,6 @@ void port_host_name(char *name, size_t size)
     snprintf(name, size, "nid%05u", port_self()->rank->node);
 }
 
-void port_connection(const void *id, uint32_t nic_address, uint32_t instance, const char *state)
-{
-    (void)id, (void)nic_address, (void)instance, (void)state;
-}
-
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
     const struct cluster *cluster = port_self()->rank->job->cluster;

@@ -39,6 +39,7 @@ void rank_left(struct rank *rank)
 
     sim_progress();
     sim_timer_cancel(&rank->alarm);
+    port_connections_end(rank);
     trace_end(rank);
     if (rank->exit_code != 0 && job->exit_code == 0)
         job->exit_code = rank->exit_code;

@@ -180,10 +180,10 @@ static void of_track(struct record *record, const char *track, const struct sim_
         count(record, "LNet bytes sent", point->time, bytes);
     } else if (strcmp(track, "LNet receives") == 0) {
         count(record, "LNet bytes received", point->time, bytes);
-    } else if (strcmp(track, "LNet connections") == 0) {
+    } else if (strcmp(track, "LNet connections") == 0 || strcmp(track, "connections") == 0) {
         char name[64];
 
-        g_snprintf(name, sizeof(name), "LNet connections: %.40s", point->name);
+        g_snprintf(name, sizeof(name), "%s: %.40s", track, point->name);
         spread(record, of_run(record, name), point->time, point->duration);
     }
 }

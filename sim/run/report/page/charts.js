@@ -200,8 +200,10 @@ function OverTime(section) {
     quantities("Completion queues", "Entries that were made, and events that found a queue full, per second.", [["events", "queue events"], ["overruns", "queue overruns"]], 1 / seconds, (each) => `${Format.short(each)}/s`);
     if (ofRun.has("SMSG sent"))
         Charts.add(charts, "SMSG credits in use", "Messages that were sent into mailboxes and not yet taken out, of all connections together.", () => lineChart([["messages", mailboxes()]], Format.short, true));
-    const states = [...ofRun.keys()].filter((name) => name.startsWith("LNet connections: "));
-    quantities("LNet connections by state", "Mean number of connections in each state.", states.map((name) => [name.slice(18), name]), 1 / Math.max(width, 1), Format.short);
+    for (const [title, prefix] of [["Connections by state", "connections: "], ["LNet connections by state", "LNet connections: "]]) {
+        const states = [...ofRun.keys()].filter((name) => name.startsWith(prefix));
+        quantities(title, "Mean number of connections in each state.", states.map((name) => [name.slice(prefix.length), name]), 1 / Math.max(width, 1), Format.short);
+    }
 
     const note = element("p", {class: "note"}, `The ${length} intervals are ${Format.time(width)} long. Stretches in which nothing happened are shortened; the labels show virtual time. ✕ marks faults.`);
     if (charts.childElementCount === 0)
@@ -213,14 +215,16 @@ function OverTime(section) {
     function counterName(each) {
         if (each.track === "link" || each.track === "port")
             return `router ${each.node} port ${each.index} ${each.name}`;
+        if (each.track === "CQ")
+            return `node ${each.node} CQ ${each.index} ${each.name}`;
         return `node ${each.node} ${each.track} ${each.name}`;
     }
     function addCounters() {
         const filter = element("input", {type: "search", id: "counter-filter", placeholder: "part of a name", oninput: draw}), said = element("span", {class: "note"});
         const box = element("div", {class: "charts"});
-        section.append(element("h2", {}, "Credits and virtual channels"));
+        section.append(element("h2", {}, "Queues, credits and virtual channels"));
         if (counters.length === 0) {
-            section.append(element("p", {class: "empty"}, "This run has no counters. LNet has its transmit credits as counters, and a network at fidelity F2 the occupancy of its virtual channels."));
+            section.append(element("p", {class: "empty"}, "This run has no counters. Completion queues have their unread entries as counters, LNet has its transmit credits, and a network at fidelity F2 the occupancy of its virtual channels."));
             return;
         }
         section.append(element("p", {}, element("label", {}, "Counters", filter), " ", said), box);

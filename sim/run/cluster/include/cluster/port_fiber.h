@@ -18,6 +18,8 @@ struct port_process {
     struct port_armed *timers; /* that may fire */
     struct sim_random random; /* port_random() */
     bool random_ready;
+    GHashTable *connections; /* that are in the trace; NULL: none */
+    uint32_t connections_made;
     void (*at_end)(void); /* port_at_end(); NULL: none */
     void (*at_wait)(char *text, size_t size); /* port_at_wait(); NULL: none */
     void (*at_freeze)(uint64_t process); /* port_at_release(); NULL: none */
@@ -68,6 +70,9 @@ char *port_process_waits(struct rank *rank);
 /* Registers the rules of the stacks (engine/finding.h). */
 void port_findings_register(void);
 
+/* The rank or the run ends: writes the states in which connections are then to the trace. */
+void port_connections_end(struct rank *rank);
+void port_connections_end_all(struct cluster *cluster);
 /* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed.
  */
 void port_books_end(struct cluster *cluster);

@@ -3,7 +3,8 @@
 first-level cache of 48 KiB and a second-level cache of 1 MiB (simulated by Valgrind's Cachegrind), events and switches of the
 engine. Each figure is the difference of two runs of different length, divided by the difference of their messages, so that
 setting up and connecting do not count. Run by `./dev bench counts`. With --checks, it counts the instructions of each case
-without and with the checks of docs/findings.md."""
+without and with the checks of docs/findings.md. With --docs, it writes the table of docs/internals/performance.md, which
+tests/harness/test_counts.py compares with the tree."""
 
 import argparse
 import json
@@ -45,6 +46,22 @@ fabric: {preset: theta12}
 jobs: [{name: t, nodes: 0-4391, workload: traffic, args: {messages: LENGTH, window: 1}}]
 """, 4392, 2, 6),
 }
+# Case: its row of the table.
+LABELS = {
+    "smsg-pingpong": "SMSG ping-pong, 8 B, two ranks of a blade",
+    "smsg-random": "SMSG random, 8 B, 64 ranks",
+    "fma-8": "FMA PUT, 8 B",
+    "bte-4k": "BTE PUT, 4 KiB",
+    "bte-64k": "BTE PUT, 64 KiB",
+    "provider-pingpong": "provider ping-pong, tagged 8 B, two ranks of a blade",
+    "provider-random": "provider random, tagged 8 B, 64 ranks",
+    "lnet-put-4k": "LNet PUT, 4 KiB, 64 nodes",
+    "lnet-get-4k": "LNet GET, 4 KiB, 64 nodes",
+    "m0net-kernel": "m0_net in the kernel: message or bulk transfer of 4 KiB",
+    "m0net-user": "m0_net from user space: the same",
+    "theta-put-4k": "PUT of 4 KiB on Theta, 4,392 ranks, light load",
+}
+PAGE = jacquard.ROOT / "docs" / "internals" / "performance.md"
 FIGURES = ("instructions", "lines_not_in_48KiB", "lines_not_in_1MiB", "events", "switches")
 CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=1048576,16,64")
 
@@ -105,6 +122,34 @@ def per_message(short, long):
     return {name: (long[1][name] - short[1][name]) / messages for name in FIGURES}
 
 
+def row(name, found):
+    """The row of the table."""
+    cells = (f"{found[figure]:,.2f}" if found[figure] < 1 else f"{found[figure]:,.1f}" if found[figure] < 10 else f"{found[figure]:,.0f}"
+             for figure in FIGURES)
+    return f"| {LABELS[name]} | {' | '.join(cells)} |"
+
+
+def documented(name):
+    """The figures of the row in the table."""
+    line = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {LABELS[name]} |"))
+    return dict(zip(FIGURES, (float(cell.replace(",", "")) for cell in line.split("|")[2:-1])))
+
+
+def write_rows(found):
+    lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
+    for name, figures_of_one in found.items():
+        place = next(i for i, line in enumerate(lines) if line.startswith(f"| {LABELS[name]} |"))
+        lines[place] = row(name, figures_of_one) + "\n"
+    PAGE.write_text("".join(lines), encoding="utf-8")
+
+
+def measured(names):
+    """{case: figures of one message}. Two runs at a time."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        runs = {name: both_runs(pool, name) for name in names}
+        return {name: per_message(*(run.result() for run in runs[name])) for name in names}
+
+
 def print_checks(pool, names):
     """The instructions of one message without and with the checks of docs/findings.md."""
     runs = {name: [[pool.submit(counted, *CASES[name][:2], length, *options) for length in CASES[name][2:]]
@@ -119,6 +164,7 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object: case, figure, value of one message")
     parser.add_argument("--checks", action="store_true", help="instructions without and with the checks of programs")
+    parser.add_argument("--docs", action="store_true", help="write the figures into the table of docs/internals/performance.md")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join([*CASES, *SCENARIOS])}; with --checks: the first {len(CASES)}")
     arguments = parser.parse_args()
     known = list(CASES) if arguments.checks else [*CASES, *SCENARIOS]
@@ -126,12 +172,13 @@ def main():
     if unknown:
         parser.error(f"no such case: {unknown[0]}; there are {', '.join(known)}")
     names = arguments.cases or known
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        if arguments.checks:
+    if arguments.checks:
+        with ThreadPoolExecutor(max_workers=2) as pool:
             print_checks(pool, names)
-            return 0
-        runs = {name: both_runs(pool, name) for name in names}
-        found = {name: per_message(*(run.result() for run in runs[name])) for name in names}
+        return 0
+    found = measured(names)
+    if arguments.docs:
+        write_rows(found)
     if arguments.json:
         print(json.dumps(found, indent=2))
         return 0

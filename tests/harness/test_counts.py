@@ -2,8 +2,10 @@
 """The figures of `./dev bench counts`: how they are computed from two runs, and what the measured programs print."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jacquard
 import pytest
@@ -38,6 +40,27 @@ def test_a_measured_scenario_has_more_events_for_more_messages(tmp_path, name):
         assert result.exit_code == jacquard.OK, result.report()
         events.append(result.data["events"])
     assert events[1] - events[0] >= 5 * messages
+
+
+QUICK = {"smsg-pingpong", "fma-8", "bte-4k", "provider-pingpong"}
+GROWTH = 1.05
+
+
+def optimised_at_link_time():
+    return re.search(r"^LTO:BOOL=ON$", (jacquard.build_directory() / "CMakeCache.txt").read_text(), re.M) is not None
+
+
+@pytest.mark.skipif(subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode != 0, reason="fixed addresses are not allowed here")
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in counts.LABELS])
+def test_no_figure_is_above_its_row_of_the_table(name):
+    """Events and switches in every build. Instructions in builds that are optimised at link time, with AVX2, as the table's are."""
+    found, row = counts.measured([name])[name], counts.documented(name)
+    compared = ["events", "switches"]
+    if optimised_at_link_time() and "avx2" in Path("/proc/cpuinfo").read_text().split():
+        compared.append("instructions")
+    for figure in compared:
+        rounding = 0.05  # of the table
+        assert found[figure] <= row[figure] * GROWTH + rounding, f"{figure}: ./dev bench counts --docs {name} writes a new row"
 
 
 def test_an_unknown_case_is_refused():

@@ -3,8 +3,10 @@
 
 import json
 import re
+import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 from jacquard import runner
@@ -264,6 +266,42 @@ def test_a_campaign_has_its_causes_runs_and_metrics(page, campaign):
     assert "sim-run campaign losses.yaml" in page.text("#command") and "seeds: 1-12" in page.text("#scenario")
     assert page.errors() == []
     assert page.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def results_in(path):
+    with sqlite3.connect(path) as results:
+        if not results.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchall():
+            return 0
+        return results.execute("SELECT count(*) FROM runs").fetchone()[0]
+
+
+def test_a_campaign_of_ten_thousand_runs(page, campaign, tmp_path):
+    """Results as of 10,000 runs, made of the first ones: the page is below 20 MB, and finds any run."""
+    seeds = 10_000
+    (tmp_path / "many.yaml").write_text(f"name: many\nruns: [{{scenario: {runner.ROOT / 'docs/examples/first.yaml'}, seeds: 1-{seeds}}}]\n")
+    command = [runner.sim_run(), "campaign"]
+    begun = subprocess.Popen([*command, tmp_path / "many.yaml", "--quiet"])
+    while not (tmp_path / "many.sqlite").exists() or results_in(tmp_path / "many.sqlite") == 0:
+        assert begun.poll() is None
+        time.sleep(0.02)
+    begun.send_signal(signal.SIGINT)
+    assert begun.wait(60) == 130
+    with sqlite3.connect(tmp_path / "many.sqlite") as results:
+        names = [row[1] for row in results.execute("PRAGMA table_info(runs)") if row[1] not in ("number", "seed", "own_seed")]
+        have = [row[0] for row in results.execute("SELECT number FROM runs ORDER BY number")]
+        for number in range(len(have), seeds):
+            results.execute(f"INSERT INTO runs (number, seed, own_seed, {', '.join(names)}) SELECT ?, ?, ?, {', '.join(names)} FROM runs WHERE number = ?",
+                            (have[0] + number, number + 1, number + 1, have[number % len(have)]))
+    done = subprocess.run([*command, "status", tmp_path / "many.yaml", "--report", tmp_path / "many.html"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "many.html").stat().st_size < 20_000_000
+    page.open(tmp_path / "many.html", "runs")
+    assert page.text("#runs-count") == "10\u202f000 of 10\u202f000 runs; the first 500 are listed"
+    page.type("#runs-search", "9999")
+    assert int(page.text("#runs-count").split()[0]) < 500 and "9999" in page.text("#runs tbody")
+    page.go("metrics")
+    assert page.count("#metrics canvas") > 0
+    assert page.errors() == []
 
 
 def test_a_campaign_without_results_says_so(page, tmp_path):

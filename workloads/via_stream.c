@@ -37,7 +37,7 @@ struct stream {
     VIP_MEM_HANDLE handle;
     unsigned char *arena; /* a descriptor and a message for each place of the window */
     size_t slot, room;
-    union address addresses[2]; /* by rank */
+    union address *addresses; /* by rank */
     uint32_t received, next; /* the number that may come next */
 };
 
@@ -243,6 +243,9 @@ static int run(struct rank *rank)
 
     if (rank_id(rank) > 1)
         return 0;
+    stream.addresses = calloc(rank_size(rank), sizeof(own));
+    if (stream.addresses == NULL)
+        return rank_fail(rank, "no memory");
     rc = open_nic(&stream, &own);
     rank_allgather(rank, &own, stream.addresses, sizeof(own));
     if (rc == 0)
@@ -258,6 +261,7 @@ static int run(struct rank *rank)
     if (stream.nic != NULL)
         VipCloseNic(stream.nic); /* with all that belongs to it */
     free(stream.arena);
+    free(stream.addresses);
     return rc == 0 ? 0 : 1;
 }
 

@@ -295,8 +295,10 @@ static int start(struct test *test)
     test->nids = calloc(rank_size(test->rank), sizeof(*test->nids));
     test->memory = aligned_alloc(4096, (room + 4095) / 4096 * 4096);
     test->data = aligned_alloc(4096, (room + 4095) / 4096 * 4096);
-    if (test->nids == NULL || test->memory == NULL || test->data == NULL)
-        return rank_fail(test->rank, "no memory");
+    if (test->nids == NULL || test->memory == NULL || test->data == NULL) {
+        rank_fail(test->rank, "no memory");
+        return -1;
+    }
     rank_allgather(test->rank, own, test->nids, sizeof(own));
     return 0;
 }

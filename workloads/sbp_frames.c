@@ -133,7 +133,7 @@ static int give_back(struct link *link, unsigned long frame)
 static int receive_frames(struct link *link)
 {
     uint32_t keeps = link->buffers / 2 < link->frames ? link->buffers / 2 : link->frames, i;
-    unsigned long kept[KEPT_MAX];
+    unsigned long kept[KEPT_MAX] = {0};
 
     for (; link->done < link->frames; link->done++) {
         unsigned long frame;

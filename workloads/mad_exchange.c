@@ -18,6 +18,7 @@ static const struct workload_arg args[] = {
     {"messages", ARG_COUNT, "3", "1", "1000000", NULL, "to each peer on each channel"},
     {"blocks", ARG_COUNT, "6", "1", "64", NULL, "of a message, at most"},
     {"bytes", ARG_BYTES, "20KiB", "1", "64MiB", NULL, "of a block, at most"},
+    {"pause", ARG_TIME, "0", "0", "1s", NULL, "of the sender before each block"},
     {"lossy", ARG_BOOL, "false", NULL, NULL, NULL,
      "peers may die: their messages are counted as missing, and are no failure"},
     {NULL},
@@ -35,6 +36,7 @@ struct exchange {
     uint32_t count, id, size; /* channels, ranks */
     uint32_t messages, blocks;
     size_t bytes;
+    uint64_t pause; /* ps */
     bool lossy, broken;
     uint32_t *got; /* by channel and rank */
     unsigned char *memory[BLOCKS_MAX];
@@ -102,6 +104,8 @@ static void send_one(struct exchange *exchange, uint32_t channel, uint32_t to, u
 
         wl_pattern_fill(exchange->memory[i], block.length,
                         block.seed ^ (block.send == mad_send_LATER));
+        if (exchange->pause != 0)
+            rank_compute(exchange->pause);
         mad_pack(out, exchange->memory[i], block.length, block.send, block.receive);
         if (block.send == mad_send_SAFER)
             memset(exchange->memory[i], 0, block.length);
@@ -218,6 +222,7 @@ static int run(struct rank *rank)
         .messages = (uint32_t)rank_arg_count(rank, "messages"),
         .blocks = (uint32_t)rank_arg_count(rank, "blocks"),
         .bytes = rank_arg_count(rank, "bytes"),
+        .pause = rank_arg_ps(rank, "pause"),
         .lossy = rank_arg_bool(rank, "lossy"),
     };
     uint64_t began;

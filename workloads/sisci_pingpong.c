@@ -62,15 +62,18 @@ static bool connect_segment(struct ping *ping, unsigned node)
 
 static bool open_all(struct ping *ping)
 {
-    unsigned node = 0, nodes[2];
+    unsigned node = 0, *nodes = calloc(rank_size(ping->rank), sizeof(*nodes));
     sci_query_adapter_t query = {.subcommand = SCI_Q_ADAPTER_NODEID, .data = &node};
-    bool made = create_segment(ping);
+    bool made = nodes != NULL && create_segment(ping);
 
     if (made)
         SCIQuery(SCI_Q_ADAPTER, &query, 0, &ping->error);
-    rank_allgather(ping->rank, &node, nodes, sizeof(node));
-    return made && nodes[0] != 0 && nodes[1] != 0 &&
+    if (nodes != NULL)
+        rank_allgather(ping->rank, &node, nodes, sizeof(node));
+    made = made && nodes[0] != 0 && nodes[1] != 0 &&
            connect_segment(ping, nodes[1 - rank_id(ping->rank)]);
+    free(nodes);
+    return made;
 }
 
 static void close_all(struct ping *ping)

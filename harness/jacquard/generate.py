@@ -17,7 +17,7 @@ NODES_PER_ROUTER = 4
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
 LNET_CLIENTS = ("lnet_", "m0_")  # how the names of workloads begin that need LNet
-SMALL_NETWORKS = ("sisci_", "tcp_")  # and those that need a network of a kind
+SMALL_NETWORKS = ("sbp_", "sisci_", "tcp_", "via_")  # and those that need a network of a kind
 
 # Scenarios that may run for ever end at these limits, with exit code 3 and an explanation. A lost packet costs its sender
 # seconds of virtual time.

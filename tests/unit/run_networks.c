@@ -108,7 +108,7 @@ static const struct {
     {TWO "jobs: [{name: a, nodes: [0, 2], network: ethernet, workload: smsg_pingpong}]\n",
      "t:4: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
      "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
-     "(mad_... with MAD_ADAPTERS, sisci_..., tcp_...)"},
+     "(mad_... with MAD_ADAPTERS, sbp_..., sisci_..., tcp_..., via_...)"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: x}]\n",
      "t:5: faults.0.network: no network of this name; allowed: aries, ethernet"},
     {TWO BARRIER "faults: [{at: net.packet, do: drop, network: ethernet, source: 1}]\n",

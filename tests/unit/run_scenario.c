@@ -146,7 +146,7 @@ static const struct {
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
      "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
-     "(mad_... with MAD_ADAPTERS, sisci_..., tcp_...)"},
+     "(mad_... with MAD_ADAPTERS, sbp_..., sisci_..., tcp_..., via_...)"},
     {JOB "expect: [{leger: balanced}]\n",
      "t:2: expect.0: none of the known expectations; did you mean ledger?; allowed: ledger, "
      "metric, outcome, fault, job, finding, findings"},

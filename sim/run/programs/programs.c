@@ -22,6 +22,7 @@ extern const struct workload cluster_barrier_workload, cluster_raw_messages_work
         .workload = jacquard_workload_##name(),                                                \
         .any_network = g_str_has_prefix(#name, "lnet_") || g_str_has_prefix(#name, "mad_") ||  \
                        g_str_has_prefix(#name, "sisci_") || g_str_has_prefix(#name, "tcp_") || \
+                       g_str_has_prefix(#name, "sbp_") || g_str_has_prefix(#name, "via_") ||   \
                        g_str_has_prefix(#name, "m0_"),                                         \
         .libfabric = g_str_has_prefix(#name, "fi_")};
 

@@ -176,7 +176,7 @@ static bool find_workload(const struct scenario *scenario, struct scenario_job *
             error, job->at, path, job->program != NULL ? "program" : "workload",
             "calls uGNI, but a switched network has no Aries NICs; allowed there: "
             "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "
-            "(mad_... with MAD_ADAPTERS, sisci_..., tcp_...)");
+            "(mad_... with MAD_ADAPTERS, sbp_..., sisci_..., tcp_..., via_...)");
     return true;
 }
 

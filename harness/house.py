@@ -55,6 +55,7 @@ ARROWS = {
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
     "stack/madeleine": ["sim/aries", "sim/legacy", "sim/lnet", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
+    "stack/libcfs": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "stack/lnet_xprt": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre; lnetd/ its tools
     "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/lnet_xprt", "stack/madeleine", "stack/pmi2", "stack/gni_prov",
@@ -100,6 +101,7 @@ PREFIXES = {
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
     "stack/madeleine": ("mad_", "tbx_"),
+    "stack/libcfs": ("libcfs_", "cfs_"),
     "stack/lst": ("lst_",),
     "stack/lnet_xprt": ("m0_", "M0_", "nlx_", "default_xo_rpc_"),
     "workloads": ("wl_", "rank_"),

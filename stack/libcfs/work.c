@@ -232,6 +232,9 @@ static struct work_struct *next_work(struct libcfs_worker *worker)
     worker->work = work;
     worker->number = work->number;
     unclaim(work);
+    /* The next one shall not wait for this one. */
+    if (!list_empty(&queue->works) && queue->idle_count == 0 && queue->worker_count < queue->limit)
+        need_worker(queue);
     return work;
 }
 

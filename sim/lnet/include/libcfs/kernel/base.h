@@ -443,13 +443,17 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
 #define roundup_pow_of_two(value) ((value) <= 1 ? 1UL : 1UL << (64 - __builtin_clzl((value)-1)))
 #define rounddown_pow_of_two(value) (1UL << ilog2(value))
 
-#define LIBCFS_CHOICE(a, b, test)                             \
-    ({                                                        \
-        __typeof__(a) choice_a__ = (a);                       \
-        __typeof__(b) choice_b__ = (b);                       \
-        (void)(&choice_a__ == &choice_b__);                   \
-        choice_a__ test choice_b__ ? choice_a__ : choice_b__; \
+/* The variables have a number of their own, as an argument may be such an expression, too. */
+#define LIBCFS_CHOICE_IN(x, y, a, b, test) \
+    ({                                     \
+        __typeof__(a) x = (a);             \
+        __typeof__(b) y = (b);             \
+        (void)(&x == &y);                  \
+        x test y ? x : y;                  \
     })
+#define LIBCFS_CHOICE_OF(n, a, b, test) LIBCFS_CHOICE_IN(choice_a##n, choice_b##n, a, b, test)
+#define LIBCFS_CHOICE_NUMBER(n, a, b, test) LIBCFS_CHOICE_OF(n, a, b, test)
+#define LIBCFS_CHOICE(a, b, test) LIBCFS_CHOICE_NUMBER(__COUNTER__, a, b, test)
 #ifndef min
 #define min(a, b) LIBCFS_CHOICE(a, b, <)
 #define max(a, b) LIBCFS_CHOICE(a, b, >)

@@ -109,7 +109,11 @@ static inline long libcfs_schedule_timeout_as(long state, long timeout)
     libcfs_schedule_timeout_as(TASK_UNINTERRUPTIBLE, timeout)
 #define schedule_timeout_killable(timeout) libcfs_schedule_timeout_as(TASK_KILLABLE, timeout)
 /* Lets others run, for a microsecond of the simulation. */
-#define cond_resched() (libcfs_sleep(1000), 0)
+#define cond_resched()      \
+    ({                      \
+        libcfs_sleep(1000); \
+        0;                  \
+    })
 static inline void yield(void)
 {
     libcfs_sleep(1000);

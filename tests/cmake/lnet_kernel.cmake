@@ -12,3 +12,12 @@ if(TARGET libcfs)
     target_compile_definitions(lnet_kernel_fiber PRIVATE M0_CASES="kernel_cases.h")
   endif()
 endif()
+
+# Live: run by tests/live/test_lnet_kernel_code.py.
+if(TARGET lnet)
+  add_executable(lnet_kernel_code ${CMAKE_SOURCE_DIR}/tests/live/lnet_kernel_code.c ${CMAKE_SOURCE_DIR}/workloads/support/lnet_service.c)
+  target_include_directories(lnet_kernel_code PRIVATE ${CMAKE_SOURCE_DIR}/workloads)
+  target_link_libraries(lnet_kernel_code PRIVATE lnet jacquard_flags)
+  set_target_properties(lnet_kernel_code PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  jacquard_no_whole_program(lnet_kernel_code)
+endif()

@@ -61,8 +61,8 @@ ARROWS = {
     "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/lnet_xprt", "stack/madeleine", "stack/pmi2", "stack/gni_prov",
                   "sim/cray"],
 }
-# Headers there are named from that folder; a bare <string.h> is not the one of its lib/.
-ROOTED = "stack/lnet_xprt/"
+# Headers there are named from that folder; a bare <string.h> is not the one of lib/ there, nor of linux/.
+ROOTED = ("stack/lnet_xprt/", "sim/lnet/include/")
 # Headers of the emulated systems, which code for real hardware includes, too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h", "mad_sock.h"}
 
@@ -159,7 +159,7 @@ class Headers:
 
     def find(self, includer, header):
         found = [name for name in self.by_base[header.rsplit("/", 1)[-1]] if (name == header or name.endswith("/" + header))
-                 and (not name.startswith(ROOTED) or name.removeprefix(ROOTED).removeprefix("include/") == header)]
+                 and all(not name.startswith(folder) or name.removeprefix(folder).removeprefix("include/") == header for folder in ROOTED)]
         ahead = includer.split("/")
 
         def nearness(name):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What kernel code takes from the kernel, on POSIX threads and for ranks: the programs are those of the cases of m0_net.
 if(TARGET libcfs)
-  set(kernel_cases ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_data_cases.c)
+  set(kernel_cases ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_data_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_items_cases.c)
   set(kernel_folders ${CMAKE_SOURCE_DIR}/tests/lnet ${CMAKE_SOURCE_DIR}/tests/m0)
   jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})

@@ -16,6 +16,8 @@
     X(lnet_99_a_work_queues_itself_until_it_is_cancelled) \
     X(lnet_99_locks_that_sleep)                           \
     X(lnet_99_a_spin_lock_whose_holder_sleeps)            \
+    X(lnet_99_work_items_run_as_they_are_scheduled)       \
+    X(lnet_99_objects_of_each_partition)                  \
     X(lnet_99_lists_and_chains)                           \
     X(lnet_99_atomics_and_references)                     \
     X(lnet_99_memory_texts_and_numbers)

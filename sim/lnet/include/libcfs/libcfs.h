@@ -240,6 +240,7 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #define __exit
 
 #include "libcfs/kernel/base.h"
+#include "libcfs/kernel/cpt.h"
 #include "libcfs/kernel/list.h"
 #include "libcfs/kernel/lock.h"
 #include "libcfs/kernel/task.h"

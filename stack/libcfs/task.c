@@ -322,6 +322,7 @@ int libcfs_kthread_stop(struct task_struct *stopped)
     struct port_thread *thread;
     int result;
 
+    libcfs_task_get(stopped);
     spin_lock(&kernel->lock);
     list_del_init(&task->on_kthreads);
     thread = task->thread;
@@ -330,8 +331,7 @@ int libcfs_kthread_stop(struct task_struct *stopped)
     libcfs_wake_task(stopped, ~0L);
     port_thread_join(thread);
     result = task->result;
-    if (__atomic_load_n(&task->references, __ATOMIC_ACQUIRE) == 0)
-        task_free(task); /* else with the last reference */
+    libcfs_task_put(stopped); /* with the last reference it is freed */
     return result;
 }
 

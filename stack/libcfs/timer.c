@@ -77,7 +77,7 @@ static int daemon_main(void *data)
         else if (first != NULL)
             deadline = ns_of(first->expires);
         spin_unlock(&kernel->timer_lock);
-        if (current->state != TASK_RUNNING)
+        if (__atomic_load_n(&current->state, __ATOMIC_SEQ_CST) != TASK_RUNNING)
             libcfs_schedule(deadline);
     }
     return 0;

@@ -110,10 +110,19 @@ static inline void *libcfs_kmalloc_array(size_t count, size_t bytes, bool zero)
 #define vzalloc(bytes) calloc(1, bytes)
 #define vfree(memory) free((void *)(memory))
 #define is_vmalloc_addr(address) ((void)(address), false)
-static inline char *libcfs_kstrdup(const char *text, size_t length)
+/* How many characters a text has, at most `most`. */
+static inline size_t libcfs_text_length(const char *text, size_t most)
 {
-    size_t bytes = text != NULL ? strnlen(text, length) : 0;
-    char *copy = text != NULL ? malloc(bytes + 1) : NULL;
+    size_t length = 0;
+
+    while (length < most && text[length] != '\0')
+        length++;
+    return length;
+}
+static inline char *libcfs_kstrdup(const char *text, size_t most)
+{
+    size_t bytes = text != NULL ? libcfs_text_length(text, most) : 0;
+    char *copy = text != NULL ? (char *)malloc(bytes + 1) : NULL;
 
     if (copy != NULL) {
         memcpy(copy, text, bytes);
@@ -122,7 +131,7 @@ static inline char *libcfs_kstrdup(const char *text, size_t length)
     return copy;
 }
 #define kstrdup(text, flags) ((void)(flags), libcfs_kstrdup(text, SIZE_MAX))
-#define kstrndup(text, length, flags) ((void)(flags), libcfs_kstrdup(text, length))
+#define kstrndup(text, most, flags) ((void)(flags), libcfs_kstrdup(text, most))
 static inline void *libcfs_kmemdup(const void *memory, size_t bytes)
 {
     void *copy = malloc(bytes);
@@ -506,7 +515,7 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
     })
 static inline long strscpy(char *to, const char *from, size_t size)
 {
-    size_t length = strnlen(from, size);
+    size_t length = libcfs_text_length(from, size);
 
     if (size == 0)
         return -E2BIG;

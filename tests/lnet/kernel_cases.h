@@ -18,6 +18,7 @@
     X(lnet_99_a_spin_lock_whose_holder_sleeps)            \
     X(lnet_99_work_items_run_as_they_are_scheduled)       \
     X(lnet_99_objects_of_each_partition)                  \
+    X(lnet_99_a_module_with_users)                        \
     X(lnet_99_lists_and_chains)                           \
     X(lnet_99_atomics_and_references)                     \
     X(lnet_99_memory_texts_and_numbers)

@@ -3,6 +3,9 @@
 #include "kernel_cases.h"
 
 #include <libcfs/libcfs.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/uaccess.h>
 
 #define EXPECT(condition)    \
     do {                     \
@@ -86,5 +89,34 @@ int lnet_99_objects_of_each_partition(void)
     EXPECT(count == cfs_cpt_number(cfs_cpt_tab) && i == count);
     ++*counters[cfs_cpt_current(cfs_cpt_tab, 1)];
     cfs_percpt_free(counters);
+    return 0;
+}
+
+static int __init begin(void)
+{
+    return 0;
+}
+static void __exit end(void)
+{
+}
+MODULE_VERSION("1");
+module_init(begin);
+module_exit(end);
+
+int lnet_99_a_module_with_users(void)
+{
+    u8 bytes[13] = {0}, zero[13] = {0};
+    int __user value = 3, copy = 0;
+    unsigned i, below = 0;
+
+    EXPECT(try_module_get(THIS_MODULE) && access_ok(&value, sizeof(value)));
+    EXPECT(copy_from_user(&copy, &value, sizeof(value)) == 0 && copy == 3);
+    EXPECT(put_user(5, &value) == 0 && get_user(copy, &value) == 0 && copy == 5);
+    get_random_bytes(bytes, sizeof(bytes));
+    EXPECT(memcmp(bytes, zero, sizeof(bytes)) != 0);
+    for (i = 0; i < 100; i++)
+        below += prandom_u32_max(10) < 10 && cfs_rand() != cfs_rand();
+    EXPECT(below == 100);
+    module_put(THIS_MODULE);
     return 0;
 }

@@ -502,6 +502,41 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
     (sizeof(*(object)) + sizeof((object)->member[0]) * (size_t)(count))
 #define fallthrough __attribute__((__fallthrough__))
 
+/* ---- modules, users, random numbers ---------------------------------------------------------- */
+
+#define THIS_MODULE NULL
+#define MODULE_VERSION(text) _Static_assert(1, "")
+#define MODULE_ALIAS(text) _Static_assert(1, "")
+#define EXPORT_SYMBOL_GPL(name) _Static_assert(1, "")
+#define try_module_get(module) ((void)(module), true)
+#define module_put(module) ((void)(module))
+/* Nobody calls them: a program that has the module in it does. */
+#define module_init(function) \
+    static int (*const module_init__)(void) __attribute__((unused)) = (function)
+#define module_exit(function) \
+    static void (*const module_exit__)(void) __attribute__((unused)) = (function)
+
+/* A user is the same process. They return how many bytes are not copied. */
+#define __user
+#define copy_from_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
+#define copy_to_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
+#define get_user(value, from) ((value) = *(from), 0)
+#define put_user(value, to) (*(to) = (value), 0)
+#define access_ok(...) 1
+
+#pragma GCC visibility push(default)
+/* Of the process's own stream: in a simulation its seed determines them. */
+u64 libcfs_random(void);
+void libcfs_random_bytes(void *bytes, size_t count);
+#pragma GCC visibility pop
+#define get_random_bytes(bytes, count) libcfs_random_bytes(bytes, (size_t)(count))
+#define prandom_bytes(bytes, count) libcfs_random_bytes(bytes, (size_t)(count))
+#define prandom_u32() ((u32)libcfs_random())
+#define get_random_u32() ((u32)libcfs_random())
+#define prandom_u32_max(limit) ((u32)((libcfs_random() >> 32) * (u64)(limit) >> 32))
+#define cfs_rand() ((unsigned)libcfs_random())
+#define cfs_get_random_bytes(bytes, count) libcfs_random_bytes(bytes, (size_t)(count))
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 /* How many characters are in the buffer, without the '\0'. */

@@ -107,15 +107,19 @@ int lnet_99_a_module_with_users(void)
 {
     u8 bytes[13] = {0}, zero[13] = {0};
     int __user value = 3, copy = 0;
-    unsigned i, below = 0;
+    unsigned i, below = 0, last = cfs_rand();
 
     EXPECT(try_module_get(THIS_MODULE) && access_ok(&value, sizeof(value)));
     EXPECT(copy_from_user(&copy, &value, sizeof(value)) == 0 && copy == 3);
     EXPECT(put_user(5, &value) == 0 && get_user(copy, &value) == 0 && copy == 5);
     get_random_bytes(bytes, sizeof(bytes));
     EXPECT(memcmp(bytes, zero, sizeof(bytes)) != 0);
-    for (i = 0; i < 100; i++)
-        below += prandom_u32_max(10) < 10 && cfs_rand() != cfs_rand();
+    for (i = 0; i < 100; i++) {
+        unsigned next = cfs_rand();
+
+        below += prandom_u32_max(10) < 10 && next != last;
+        last = next;
+    }
     EXPECT(below == 100);
     module_put(THIS_MODULE);
     return 0;

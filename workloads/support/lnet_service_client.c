@@ -244,7 +244,7 @@ const char *wl_service_use(const struct wl_service_load *load, struct wl_service
         kfree(tasks);
         return "LNetEQAlloc";
     }
-    atomic64_set(&client.xid, (s64)(load->seed << 32));
+    atomic64_set(&client.xid, (s64)(load->seed * (1ULL << 32)));
     mutex_init(&client.lock);
     init_completion(&client.all_done);
     INIT_DELAYED_WORK(&client.ping, ping);

@@ -55,13 +55,14 @@ ARROWS = {
     "stack/gni_prov": ["sim/aries", "stack/port", "stack/pmi2"],  # of sim/aries: the emulated API's own header
     "stack/pmi2": ["stack/port"],
     "stack/madeleine": ["sim/aries", "sim/legacy", "sim/lnet", "stack/port", "stack/pmi2"],  # of sim/: the emulated APIs' own headers
+    "stack/libcfs": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "stack/lst": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre
     "stack/lnet_xprt": ["sim/lnet", "stack/port"],  # of sim/lnet: the headers of Lustre; lnetd/ its tools
     "workloads": ["sim/aries", "sim/lnet", "sim/legacy", "stack/lst", "stack/lnet_xprt", "stack/madeleine", "stack/pmi2", "stack/gni_prov",
                   "sim/cray"],
 }
-# Headers there are named from that folder; a bare <string.h> is not the one of its lib/.
-ROOTED = "stack/lnet_xprt/"
+# Headers there are named from that folder; a bare <string.h> is not the one of lib/ there, nor of linux/.
+ROOTED = ("stack/lnet_xprt/", "sim/lnet/include/")
 # Headers of the emulated systems, which code for real hardware includes, too.
 API_HEADERS = {"gni_pub.h", "aries/misc/exceptions.h", "kdreg_pub.h", "sisci_api.h", "vipl.h", "sbp_messages.h", "mad_sock.h"}
 
@@ -100,6 +101,7 @@ PREFIXES = {
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
     "stack/madeleine": ("mad_", "tbx_"),
+    "stack/libcfs": ("libcfs_", "cfs_"),
     "stack/lst": ("lst_",),
     "stack/lnet_xprt": ("m0_", "M0_", "nlx_", "default_xo_rpc_"),
     "workloads": ("wl_", "rank_"),
@@ -157,7 +159,7 @@ class Headers:
 
     def find(self, includer, header):
         found = [name for name in self.by_base[header.rsplit("/", 1)[-1]] if (name == header or name.endswith("/" + header))
-                 and (not name.startswith(ROOTED) or name.removeprefix(ROOTED).removeprefix("include/") == header)]
+                 and all(not name.startswith(folder) or name.removeprefix(folder).removeprefix("include/") == header for folder in ROOTED)]
         ahead = includer.split("/")
 
         def nearness(name):

@@ -157,7 +157,7 @@ M0_TEST(m0_38_m0_39_m0_146_attach_fails)
 /* The descriptor stays with the buffer. */
 static void expect_refused_active(struct machine *machine, struct m0_net_buffer *nb,
                                   enum m0_net_queue_type qtype, size_t bytes,
-                                  const struct m0_net_buf_desc *desc)
+                                  const struct m0_net_buf_desc *desc, int status)
 {
     unsigned before = completion_count;
     int rc = active(machine, nb, qtype, bytes, desc);
@@ -167,7 +167,7 @@ static void expect_refused_active(struct machine *machine, struct m0_net_buffer 
         wait_completions(before + 1);
         rc = completions[before].status;
     }
-    assert_int_equal(rc, -EIO);
+    assert_int_equal(rc, status);
     assert_int_equal(nb->nb_flags, M0_NET_BUF_REGISTERED);
 }
 
@@ -182,8 +182,8 @@ M0_TEST(m0_38_m0_39_put_and_get_fail)
     lnet_node_fail_nid(lnet_of(A), tcp(B), -1); /* LNetPut and LNetGet fail with a bound MD */
     expect_refused(send_to(a, nb, 10, address(B, 2)), -EIO, a, nb);
     m0_net_desc_free(&nb->nb_desc);
-    expect_refused_active(a, nb, WRITE, 10, &in->nb_desc);
-    expect_refused_active(a, nb, READ, 0, &out->nb_desc);
+    expect_refused_active(a, nb, WRITE, 10, &in->nb_desc, -EIO);
+    expect_refused_active(a, nb, READ, 0, &out->nb_desc, -EIO);
     pass(SIM_S);
     assert_int_equal(completion_count, late);
     lnet_node_fail_nid(lnet_of(A), tcp(B), 0);
@@ -192,6 +192,74 @@ M0_TEST(m0_38_m0_39_put_and_get_fail)
     assert_int_equal(stats(a, WRITE).nqs_num_adds, late / 3);
     assert_int_equal(stats(a, READ).nqs_num_adds, late / 3 + 1);
     assert_int_equal(stats(a, M0_NET_QT_MSG_SEND).nqs_num_adds, late / 3);
+}
+
+static int refusal;
+static int refuse_attach(struct nlx_kcore_transfer_mc *ktm, const struct nlx_core_buffer *cb,
+                         struct nlx_kcore_buffer *kb, struct lnet_md *umd)
+{
+    (void)ktm, (void)cb, (void)kb, (void)umd;
+    return refusal;
+}
+
+/* Whatever LNet's calls return, the add returns. */
+M0_TEST(m0_38_each_code_of_lnet)
+{
+    static const int codes[] = {-EIO, -ENOENT, -ENOMEM, -EINVAL, -ENETDOWN};
+    const struct nlx_kcore_interceptable_subs original = nlx_kcore_iv;
+    struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
+    struct m0_net_buffer *nb = buffer(A, 4096), *in = buffer(B, 4096), *out = buffer(B, 4096);
+    unsigned i;
+
+    assert_int_equal(passive(b, in, IN, 0), 0);
+    assert_int_equal(passive(b, out, OUT, 10), 0);
+    nlx_kcore_iv._nlx_kcore_LNetMDAttach = refuse_attach;
+    nlx_kcore_iv._nlx_kcore_LNetPut = refuse_attach;
+    nlx_kcore_iv._nlx_kcore_LNetGet = refuse_attach;
+    for (i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+        refusal = codes[i];
+        expect_refused(receive(a, nb, 4096, 1), refusal, a, nb);
+        expect_refused(passive(a, nb, IN, 0), refusal, a, nb);
+        expect_refused(passive(a, nb, OUT, 10), refusal, a, nb);
+        expect_refused(send_to(a, nb, 10, address(B, 2)), refusal, a, nb);
+        expect_refused_active(a, nb, WRITE, 10, &in->nb_desc, refusal);
+        expect_refused_active(a, nb, READ, 0, &out->nb_desc, refusal);
+        m0_net_desc_free(&nb->nb_desc);
+    }
+    nlx_kcore_iv = original;
+    assert_int_equal(active(a, nb, READ, 0, &out->nb_desc), 0);
+    pass(SIM_MS);
+    assert_int_equal(completion_of(out, 0)->status, 0);
+}
+
+/* Each allocation of an add fails once: for slots, the descriptor, and what LNet is given. */
+M0_TEST(m0_38_no_memory)
+{
+    static const enum m0_net_queue_type queues[] = {M0_NET_QT_MSG_RECV, IN, OUT};
+    struct machine *a = machine_up(A, 1);
+    struct m0_net_buffer *nb[3];
+    unsigned i, n, failed = 0;
+    int rc;
+
+    for (i = 0; i < 3; i++) {
+        nb[i] = buffer(A, 4096);
+        for (n = 0, rc = -1; rc != 0; n++) {
+            m0_fi_enable_off_n_on_m("m0_alloc", "fail_allocation", n, 1000);
+            rc =
+                i == 0 ? receive(a, nb[i], 4096, 1) : passive(a, nb[i], queues[i], i == 1 ? 0 : 10);
+            m0_fi_disable("m0_alloc", "fail_allocation");
+            if (rc == 0)
+                break;
+            assert_int_equal(rc, -ENOMEM);
+            assert_int_equal(nb[i]->nb_flags, M0_NET_BUF_REGISTERED);
+            assert_null(nb[i]->nb_desc.nbd_data);
+            failed++;
+        }
+        assert_int_equal(stats(a, queues[i]).nqs_num_adds, 1);
+    }
+    assert_true(failed > 1);
+    pass(SIM_S);
+    assert_int_equal(completion_count, 0);
 }
 
 M0_TEST(m0_38_no_event_slots)
@@ -498,6 +566,8 @@ int main(void)
         cmocka_unit_test(m0_35_not_started),
         cmocka_unit_test(m0_38_m0_39_m0_146_attach_fails),
         cmocka_unit_test(m0_38_m0_39_put_and_get_fail),
+        cmocka_unit_test(m0_38_each_code_of_lnet),
+        cmocka_unit_test(m0_38_no_memory),
         cmocka_unit_test(m0_38_no_event_slots),
         cmocka_unit_test(m0_72_errors_of_the_driver),
         cmocka_unit_test(m0_41_cancel_while_sending),

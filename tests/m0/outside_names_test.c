@@ -152,6 +152,21 @@ static void m0_159_locks_and_counters_of_others(void **state)
     assert_true(M0_BITS(63) == 1ULL << 63 && M0_BITS(0, 1, 2, 3, 4, 5, 6, 7, 8) == 511);
 }
 
+static void m0_159_words_of_objects_differ(void **state)
+{
+    static const uint64_t words[] = {
+        M0_NET_TEST_NETWORK_BDS_MAGIC, M0_NET_TEST_NETWORK_BD_MAGIC, M0_NET_TEST_TIMESTAMP_MAGIC,
+        M0_NET_TEST_SLIST_MAGIC,       M0_NET_TEST_STR_MAGIC,        M0_NET_TEST_BS_LINK_MAGIC,
+        M0_NET_TEST_BS_HEAD_MAGIC,     M0_NET_TEST_BSB_MAGIC,        M0_NET_TEST_BSB_HEAD_MAGIC,
+        M0_NET_TEST_BSP_MAGIC,         M0_NET_TEST_BSP_HEAD_MAGIC,   M0_NET_TEST_SSB_MAGIC,
+        M0_NET_TEST_SSB_HEAD_MAGIC};
+    size_t i, k;
+
+    for (i = 0; i < ARRAY_SIZE(words); i++)
+        for (k = 0; k < ARRAY_SIZE(words); k++)
+            assert_true(words[i] != words[k] || i == k);
+}
+
 static void m0_159_a_program_begins_and_ends(void **state)
 {
     static struct m0 instance;
@@ -170,6 +185,7 @@ int main(void)
         cmocka_unit_test(m0_159_options_are_parsed),
         cmocka_unit_test(m0_159_sizes_and_durations_have_units),
         cmocka_unit_test(m0_159_locks_and_counters_of_others),
+        cmocka_unit_test(m0_159_words_of_objects_differ),
         cmocka_unit_test(m0_159_a_program_begins_and_ends),
     };
 

@@ -429,6 +429,38 @@ M0_TEST(m0_111_stop_brings_all_back)
 {
     stop_brings_all_back(false);
 }
+static bool slow;
+static void slowly_once(const struct m0_net_buffer_event *event)
+{
+    if (slow && event->nbe_buffer->nb_qtype == M0_NET_QT_MSG_RECV)
+        pass(5 * SIM_MS);
+    slow = slow && event->nbe_buffer->nb_qtype != M0_NET_QT_MSG_RECV;
+    give_back(event);
+}
+
+M0_TEST(m0_111_a_last_message_while_stopping)
+{
+    struct machine *a, *b = machine_up(B, 2);
+    unsigned i;
+
+    pool_up(&pool, A, 1, 4, 1);
+    a = pooled(A, 1, &pool);
+    a->on_state = note_stop;
+    slow = true;
+    on_completion = slowly_once;
+    for (i = 0; i < 2; i++)
+        assert_int_equal(send_to(b, buffer(B, 4096), 100, address(A, 1)), 0);
+    pass(2 * SIM_MS);
+    assert_int_equal(completion_count, 3); /* the first of two callbacks is running */
+    host(A);
+    machine_stop(a, false);
+    for (i = 0; i < completion_count; i++)
+        assert_int_equal(completions[i].status, 0);
+    received_from(&pool, 2);
+    assert_true(free_at_stop == 4 && deficit_at_stop == 0);
+    machine_free(a);
+    pool_down(&pool, A);
+}
 M0_TEST(m0_111_a_failed_start_takes_nothing)
 {
     struct machine *a;
@@ -553,6 +585,7 @@ int main(void)
         cmocka_unit_test(m0_110_no_length_of_zero),
         cmocka_unit_test(m0_111_abort_brings_all_back),
         cmocka_unit_test(m0_111_stop_brings_all_back),
+        cmocka_unit_test(m0_111_a_last_message_while_stopping),
         cmocka_unit_test(m0_111_a_failed_start_takes_nothing),
         cmocka_unit_test(m0_112_filled_while_started_only),
         cmocka_unit_test(m0_113_buffers_by_hand_beside),

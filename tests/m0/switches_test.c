@@ -2,9 +2,15 @@
 /*
  * m0_net compiled with M0_NET_PROV_INLINE and M0_NET_POOL_RETURN_BY_CB, for applications that
  * expect receive queues to be filled by whoever returns a buffer, and a callback for each buffer at
- * a stop.
+ * a stop; and with M0_CHECKING, for checks that take time.
  */
 #include "rig.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "net/buffer_pool.h"
 
@@ -58,10 +64,52 @@ M0_TEST(m0_159_provisioning_as_older_applications_expect_it)
     m0_net_buffer_pool_fini(&pool);
 }
 
+static void deregister(const struct m0_net_buffer_event *event)
+{
+    m0_net_buffer_deregister(event->nbe_buffer, event->nbe_buffer->nb_dom);
+}
+
+static void deregisters_in_a_callback(void)
+{
+    struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
+    struct m0_net_buffer *nb = buffer(A, 4096);
+
+    assert_int_equal(receive(a, nb, 4096, 1), 0);
+    on_completion = deregister;
+    assert_int_equal(send_to(b, buffer(B, 4096), 100, address(A, 1)), 0);
+    pass(SIM_S);
+}
+
+/* The process ends, with the clause. */
+static void m0_34_deregistering_in_a_callback(void **state)
+{
+    char text[1024] = "";
+    int ends[2], status;
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL);
+        rig_run(deregisters_in_a_callback, &(struct world){.nodes = 3, .unbalanced = true});
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_non_null(strstr(text, "precondition of m0_net_buffer_deregister"));
+    assert_non_null(strstr(text, "is_in_callback"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(m0_159_provisioning_as_older_applications_expect_it),
+        cmocka_unit_test(m0_34_deregistering_in_a_callback),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

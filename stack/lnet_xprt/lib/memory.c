@@ -69,14 +69,6 @@ void m0_free_aligned(void *memory, size_t bytes, unsigned shift)
         free(memory);
 }
 
-char *m0_strdup(const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = m0_alloc(bytes);
-
-    return copy == NULL ? NULL : memcpy(copy, text, bytes);
-}
-
 int m0_pagesize_get(void)
 {
     return M0_SEG_SIZE;

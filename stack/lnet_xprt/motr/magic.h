@@ -32,6 +32,18 @@ enum m0_magic_satchel {
     M0_NET_TEST_NETWORK_BDS_MAGIC = 0x33b01dface5e5d77,
     M0_NET_TEST_NETWORK_BD_MAGIC = 0x3350c1a112ed1077,
     M0_NET_TEST_TIMESTAMP_MAGIC = 0x33a111edcab1a177,
+    /* in messages of the storage system's own test of the network */
+    M0_NET_TEST_SLIST_MAGIC = 0x3350da1e55ad2e77,
+    M0_NET_TEST_STR_MAGIC = 0x33b01dfaced5a077,
+    /* in memory of its nodes only */
+    M0_NET_TEST_BS_LINK_MAGIC = 0x33be57b0ffe12177,
+    M0_NET_TEST_BS_HEAD_MAGIC = 0x33be57b0ffe12277,
+    M0_NET_TEST_BSB_MAGIC = 0x33be57b0ffe12377,
+    M0_NET_TEST_BSB_HEAD_MAGIC = 0x33be57b0ffe12477,
+    M0_NET_TEST_BSP_MAGIC = 0x33be57b0ffe12577,
+    M0_NET_TEST_BSP_HEAD_MAGIC = 0x33be57b0ffe12677,
+    M0_NET_TEST_SSB_MAGIC = 0x33be57b0ffe12777,
+    M0_NET_TEST_SSB_HEAD_MAGIC = 0x33be57b0ffe12877,
 };
 
 #endif

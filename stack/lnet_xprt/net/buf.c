@@ -78,9 +78,23 @@ int m0_net_buffer_register(struct m0_net_buffer *buf, struct m0_net_domain *dom)
     return rc;
 }
 
+/* nd_mutex comes before what may wait for the end of a callback. */
+static bool is_in_callback(struct m0_net_domain *dom)
+{
+    struct m0_net_transfer_mc *tm;
+
+    m0_list_for_each_entry(&dom->nd_tms, tm, struct m0_net_transfer_mc, ntm_dom_linkage)
+    {
+        if (__atomic_load_n(&tm->ntm_callback_thread, __ATOMIC_RELAXED) == port_thread_self())
+            return true;
+    }
+    return false;
+}
+
 void m0_net_buffer_deregister(struct m0_net_buffer *buf, struct m0_net_domain *dom)
 {
     m0_mutex_lock(&dom->nd_mutex);
+    M0_PRE_EX(!is_in_callback(dom));
     M0_PRE(m0_net__buffer_invariant(buf));
     M0_PRE(buf->nb_dom == dom);
     M0_PRE(buf->nb_flags == M0_NET_BUF_REGISTERED);
@@ -223,6 +237,21 @@ static void count(struct m0_net_buffer *buf, const struct m0_net_buffer_event *e
         buf->nb_msgs_received++;
 }
 
+static void run_callback(struct m0_net_transfer_mc *tm, m0_net_buffer_cb_proc_t callback,
+                         const struct m0_net_buffer_event *ev)
+{
+    struct port_thread *self = port_thread_self();
+
+    if (!M0_EXPENSIVE_CHECKS) {
+        callback(ev);
+        return;
+    }
+    __atomic_store_n(&tm->ntm_callback_thread, self, __ATOMIC_RELAXED);
+    callback(ev);
+    __atomic_compare_exchange_n(&tm->ntm_callback_thread, &self, NULL, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+}
+
 void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
 {
     struct m0_net_buffer *buf = ev->nbe_buffer;
@@ -265,7 +294,7 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     if (home)
         m0_net__buffer_pool_return(tm, buf);
     else
-        callback(ev);
+        run_callback(tm, callback, ev);
 
     m0_mutex_lock(&tm->ntm_mutex);
     if (ep != NULL)

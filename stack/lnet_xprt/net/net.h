@@ -207,6 +207,8 @@ struct m0_net_transfer_mc {
     enum m0_net_tm_state ntm_state;
     struct m0_sm_group ntm_group;
     uint32_t ntm_callback_counter; /* callbacks that run */
+    /* The last thread that runs a buffer's callback; kept where M0_EXPENSIVE_CHECKS is 1. */
+    struct port_thread *ntm_callback_thread;
     struct m0_net_domain *ntm_dom;
     struct m0_tl ntm_end_points;
     struct m0_net_end_point *ntm_ep; /* its own; from STARTED on */

@@ -8,34 +8,11 @@
 #include "lib/errno.h"
 #include "lib/memory.h"
 #include "lib/string.h"
-#include "net/net.h"
+#include "edges_pvt.h"
 
-enum { MACHINES = 2, BUFFERS = 6, SEGMENTS = 4, EVENTS = 8, MESSAGES = 4 };
-#define BYTES ((m0_bcount_t)SEGMENTS * M0_SEG_SIZE)
 #define SOON (M0_TIME_ONE_SECOND / 50) /* when a buffer is late */
 
-struct edges;
-
-struct edges_buffer {
-    struct m0_net_buffer nb;
-    struct edges *edges;
-    struct m0_net_buffer_event event[EVENTS];
-    unsigned events;
-    bool from_other; /* all messages came from machine 1 */
-};
-
-struct edges {
-    struct m0_net_domain dom;
-    struct m0_mutex lock;
-    struct m0_cond changed;
-    struct m0_net_transfer_mc tm[MACHINES];
-    unsigned settled; /* machines that have started, or stopped, or failed */
-    struct edges_buffer buffers[BUFFERS];
-    char *text;
-    size_t size;
-};
-
-static int wrong(struct edges *edges, const char *format, ...)
+int m0_edges__wrong(struct edges *edges, const char *format, ...)
 {
     va_list list;
 
@@ -62,7 +39,7 @@ static void on_buffer(const struct m0_net_buffer_event *event)
     m0_mutex_unlock(&edges->lock);
 }
 
-static const struct m0_net_buffer_callbacks buffer_callbacks = {
+const struct m0_net_buffer_callbacks m0_edges__callbacks = {
     .nbc_cb = {on_buffer, on_buffer, on_buffer, on_buffer, on_buffer, on_buffer}};
 
 static void on_machine(const struct m0_net_tm_event *event)
@@ -132,16 +109,16 @@ static int expect_bytes(struct edges_buffer *buffer, m0_bcount_t offset, m0_bcou
     for (at = 0; at < bytes; at++) {
         m0_bufvec_cursor_copyfrom(&cursor, &byte, 1);
         if (byte != byte_of(key, at))
-            return wrong(buffer->edges, "queue %d: byte %u of %u is wrong",
-                         (int)buffer->nb.nb_qtype, (unsigned)at, (unsigned)bytes);
+            return m0_edges__wrong(buffer->edges, "queue %d: byte %u of %u is wrong",
+                                   (int)buffer->nb.nb_qtype, (unsigned)at, (unsigned)bytes);
     }
     return 0;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static int add(struct edges_buffer *buffer, unsigned machine, enum m0_net_queue_type qtype,
-               m0_time_t timeout)
+int m0_edges__add(struct edges_buffer *buffer, unsigned machine, enum m0_net_queue_type qtype,
+                  m0_time_t timeout, m0_bcount_t receive_size, uint32_t messages_)
 {
     int rc;
 
@@ -149,22 +126,28 @@ static int add(struct edges_buffer *buffer, unsigned machine, enum m0_net_queue_
     if (qtype != M0_NET_QT_MSG_SEND)
         buffer->nb.nb_ep = NULL;
     buffer->nb.nb_timeout = timeout == 0 ? M0_TIME_NEVER : m0_time_add(m0_time_now(), timeout);
-    buffer->nb.nb_min_receive_size = BYTES / MESSAGES;
-    buffer->nb.nb_max_receive_msgs = MESSAGES;
+    buffer->nb.nb_min_receive_size = receive_size;
+    buffer->nb.nb_max_receive_msgs = messages_;
     buffer->events = 0;
     buffer->from_other = true;
     rc = m0_net_buffer_add(&buffer->nb, &buffer->edges->tm[machine]);
-    return rc == 0 ? 0 : wrong(buffer->edges, "queue %d: %s", (int)qtype, strerror(-rc));
+    return rc == 0 ? 0 : m0_edges__wrong(buffer->edges, "queue %d: %s", (int)qtype, strerror(-rc));
 }
 
-static int expect_end(struct edges_buffer *buffer, int status)
+static int add(struct edges_buffer *buffer, unsigned machine, enum m0_net_queue_type qtype,
+               m0_time_t timeout)
+{
+    return m0_edges__add(buffer, machine, qtype, timeout, BYTES / MESSAGES, MESSAGES);
+}
+
+int m0_edges__expect_end(struct edges_buffer *buffer, int status)
 {
     await_events(buffer, 1);
     return buffer->events == 1 && buffer->event[0].nbe_status == status
                ? 0
-               : wrong(buffer->edges, "queue %d: %u events, the first has status %d instead of %d",
-                       (int)buffer->nb.nb_qtype, buffer->events, buffer->event[0].nbe_status,
-                       status);
+               : m0_edges__wrong(
+                     buffer->edges, "queue %d: %u events, the first has status %d instead of %d",
+                     (int)buffer->nb.nb_qtype, buffer->events, buffer->event[0].nbe_status, status);
 }
 
 /* Messages of several lengths in one buffer. */
@@ -179,14 +162,14 @@ static int messages(struct edges *edges)
     write_bytes(in, 0, 0);
     rc = m0_net_end_point_create(&to, &edges->tm[1], edges->tm[0].ntm_ep->nep_addr);
     if (rc != 0)
-        return wrong(edges, "an end point: %s", strerror(-rc));
+        return m0_edges__wrong(edges, "an end point: %s", strerror(-rc));
     rc = add(in, 0, M0_NET_QT_MSG_RECV, 0);
     for (i = 0; rc == 0 && i < MESSAGES; i++) {
         write_bytes(out, 100 + 1000 * i, i);
         out->nb.nb_ep = to;
         rc = add(out, 1, M0_NET_QT_MSG_SEND, 0);
         if (rc == 0)
-            rc = expect_end(out, 0);
+            rc = m0_edges__expect_end(out, 0);
     }
     m0_net_end_point_put(to);
     if (rc != 0)
@@ -196,14 +179,15 @@ static int messages(struct edges *edges)
         length = 100 + 1000 * i;
         if (in->event[i].nbe_status != 0 || in->event[i].nbe_length != length ||
             in->event[i].nbe_offset != offset)
-            return wrong(edges, "message %u: status %d, %u bytes at %u instead of %u at %u", i,
-                         in->event[i].nbe_status, (unsigned)in->event[i].nbe_length,
-                         (unsigned)in->event[i].nbe_offset, (unsigned)length, (unsigned)offset);
+            return m0_edges__wrong(
+                edges, "message %u: status %d, %u bytes at %u instead of %u at %u", i,
+                in->event[i].nbe_status, (unsigned)in->event[i].nbe_length,
+                (unsigned)in->event[i].nbe_offset, (unsigned)length, (unsigned)offset);
         if (expect_bytes(in, offset, length, i) != 0)
             return -1;
         offset += length;
     }
-    return in->from_other ? 0 : wrong(edges, "a message has another sender");
+    return in->from_other ? 0 : m0_edges__wrong(edges, "a message has another sender");
 }
 
 /* The active side of a passive buffer. */
@@ -213,8 +197,8 @@ static int answer(struct edges_buffer *active, const struct edges_buffer *passiv
     int rc = m0_net_desc_copy(&passive->nb.nb_desc, &active->nb.nb_desc);
 
     if (rc != 0)
-        return wrong(active->edges, "a descriptor: %s", strerror(-rc));
-    if (add(active, 1, qtype, 0) != 0 || expect_end(active, 0) != 0)
+        return m0_edges__wrong(active->edges, "a descriptor: %s", strerror(-rc));
+    if (add(active, 1, qtype, 0) != 0 || m0_edges__expect_end(active, 0) != 0)
         return -1;
     m0_net_desc_free(&active->nb.nb_desc);
     return 0;
@@ -240,11 +224,11 @@ static int bulk(struct edges *edges, bool read)
             return -1;
     for (i = 0; i < 2; i++) {
         got = read ? &active[i] : &passive[i];
-        if (expect_end(&passive[i], 0) != 0)
+        if (m0_edges__expect_end(&passive[i], 0) != 0)
             return -1;
         if (got->event[0].nbe_length != length[i])
-            return wrong(edges, "a bulk transfer has %u bytes instead of %u",
-                         (unsigned)got->event[0].nbe_length, (unsigned)length[i]);
+            return m0_edges__wrong(edges, "a bulk transfer has %u bytes instead of %u",
+                                   (unsigned)got->event[0].nbe_length, (unsigned)length[i]);
         if (expect_bytes(got, 0, length[i], (unsigned)(10 + i)) != 0)
             return -1;
         m0_net_desc_free(&passive[i].nb.nb_desc);
@@ -271,7 +255,7 @@ static int ends(struct edges *edges)
     for (i = 0; i < 3; i++)
         m0_net_buffer_del(&edges->buffers[2 * i].nb, &edges->tm[0]);
     for (i = 0; i < 2 * 3; i++) {
-        if (expect_end(&edges->buffers[i], i % 2 == 0 ? -ECANCELED : -ETIMEDOUT) != 0)
+        if (m0_edges__expect_end(&edges->buffers[i], i % 2 == 0 ? -ECANCELED : -ETIMEDOUT) != 0)
             return -1;
         m0_net_desc_free(&edges->buffers[i].nb.nb_desc);
     }
@@ -289,12 +273,12 @@ static int buffers_make(struct edges *edges)
         struct edges_buffer *buffer = &edges->buffers[i];
 
         buffer->edges = edges;
-        buffer->nb.nb_callbacks = &buffer_callbacks;
+        buffer->nb.nb_callbacks = &m0_edges__callbacks;
         rc = m0_bufvec_alloc_aligned(&buffer->nb.nb_buffer, SEGMENTS, M0_SEG_SIZE, M0_SEG_SHIFT);
         if (rc == 0)
             rc = m0_net_buffer_register(&buffer->nb, &edges->dom);
     }
-    return rc == 0 ? 0 : wrong(edges, "a buffer: %s", strerror(-rc));
+    return rc == 0 ? 0 : m0_edges__wrong(edges, "a buffer: %s", strerror(-rc));
 }
 
 static int machines_start(struct edges *edges, const char *address)
@@ -309,11 +293,11 @@ static int machines_start(struct edges *edges, const char *address)
             rc = m0_net_tm_start(&edges->tm[i], address);
     }
     if (rc != 0)
-        return wrong(edges, "a transfer machine: %s", strerror(-rc));
+        return m0_edges__wrong(edges, "a transfer machine: %s", strerror(-rc));
     await_settled(edges);
     for (i = 0; i < MACHINES; i++)
         if (edges->tm[i].ntm_state != M0_NET_TM_STARTED)
-            return wrong(edges, "a transfer machine has not started");
+            return m0_edges__wrong(edges, "a transfer machine has not started");
     return 0;
 }
 
@@ -351,9 +335,10 @@ int m0_edges_run(const struct m0_net_xprt *xprt, const char *address, char *text
     m0_cond_init(&edges->changed, &edges->lock);
     rc = m0_net_domain_init(&edges->dom, xprt);
     if (rc != 0)
-        return wrong(edges, "a domain: %s", strerror(-rc));
+        return m0_edges__wrong(edges, "a domain: %s", strerror(-rc));
     if (buffers_make(edges) != 0 || machines_start(edges, address) != 0 || messages(edges) != 0 ||
-        bulk(edges, false) != 0 || bulk(edges, true) != 0 || ends(edges) != 0)
+        bulk(edges, false) != 0 || bulk(edges, true) != 0 || ends(edges) != 0 ||
+        m0_edges__shapes(edges) != 0)
         return -1;
     finish(edges);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What kernel code that uses LNet says besides: messages, assertions, memory, and small helpers of
- * the kernel. There are no threads, wait queues, timers or jiffies that count: a consumer in user
- * space has its own. The headers of LNet include libcfs/shims.h only.
+ * What kernel code that uses LNet says besides: messages, assertions, memory, small helpers of the
+ * kernel, and (libcfs/kernel/) threads, wait queues, timers, works, locks. The headers of LNet
+ * include libcfs/shims.h only.
  */
 #ifndef JACQUARD_LIBCFS_H
 #define JACQUARD_LIBCFS_H
@@ -238,5 +238,13 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #define module_param(name, type, mode) _Static_assert(1, "")
 #define __init
 #define __exit
+
+#include "libcfs/kernel/base.h"
+#include "libcfs/kernel/cpt.h"
+#include "libcfs/kernel/list.h"
+#include "libcfs/kernel/lock.h"
+#include "libcfs/kernel/task.h"
+#include "libcfs/kernel/time.h"
+#include "libcfs/kernel/work.h"
 
 #endif

@@ -139,17 +139,40 @@ static inline void spin_lock_init(spinlock_t *lock)
 {
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELAXED);
 }
+/* Lets the holder of a spin lock run: it may have been preempted, and in a simulation it may sleep.
+ * There is none where no thread of kernel code is (libcfs/kernel/task.h). */
+#pragma GCC visibility push(default)
+void libcfs_spin_relax(void) __attribute__((weak));
+#pragma GCC visibility pop
+
+static inline bool spin_trylock(spinlock_t *lock)
+{
+    return __atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE) == 0;
+}
 static inline void spin_lock(spinlock_t *lock)
 {
-    while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE) != 0)
+    unsigned tries = 0;
+
+    while (!spin_trylock(lock)) {
         __builtin_ia32_pause();
+        if (++tries % 256 == 0 && libcfs_spin_relax != NULL)
+            libcfs_spin_relax();
+    }
 }
 static inline void spin_unlock(spinlock_t *lock)
 {
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
 }
+static inline bool spin_is_locked(const spinlock_t *lock)
+{
+    return __atomic_load_n(&lock->locked, __ATOMIC_RELAXED) != 0;
+}
 #define spin_lock_bh spin_lock
 #define spin_unlock_bh spin_unlock
+#define spin_trylock_bh spin_trylock
+#define spin_lock_irq spin_lock
+#define spin_unlock_irq spin_unlock
+#define spin_lock_nested(lock, subclass) spin_lock(lock)
 #define spin_lock_irqsave(lock, flags) \
     do {                               \
         (flags) = 0;                   \

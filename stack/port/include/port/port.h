@@ -75,6 +75,7 @@ enum port_slot {
     PORT_SLOT_M0_NET,
     PORT_SLOT_M0_EXIT,
     PORT_SLOT_MADELEINE,
+    PORT_SLOT_LIBCFS,
     PORT_SLOTS
 };
 /* The place of that pointer; it is NULL at first. Never fails. */

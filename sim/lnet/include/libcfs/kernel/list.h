@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The kernel's lists and chains, as far as libcfs/shims.h and libcfs/libcfs.h do not have them. */
+#ifndef JACQUARD_LIBCFS_KERNEL_LIST_H
+#define JACQUARD_LIBCFS_KERNEL_LIST_H
+
+#include "libcfs/shims.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+#define list_del_rcu list_del
+#define list_add_rcu list_add
+#define list_add_tail_rcu list_add_tail
+#define list_for_each_entry_rcu list_for_each_entry
+static inline bool list_empty_careful(const struct list_head *head)
+{
+    const struct list_head *next = __atomic_load_n(&head->next, __ATOMIC_ACQUIRE);
+
+    return next == head && next == head->prev;
+}
+static inline bool list_is_last(const struct list_head *entry, const struct list_head *head)
+{
+    return entry->next == head;
+}
+static inline bool list_is_first(const struct list_head *entry, const struct list_head *head)
+{
+    return entry->prev == head;
+}
+static inline bool list_is_head(const struct list_head *entry, const struct list_head *head)
+{
+    return entry == head;
+}
+static inline void list_replace(struct list_head *old, struct list_head *entry)
+{
+    list_insert_between(entry, old->prev, old->next);
+}
+static inline void list_replace_init(struct list_head *old, struct list_head *entry)
+{
+    list_replace(old, entry);
+    INIT_LIST_HEAD(old);
+}
+static inline void list_swap(struct list_head *a, struct list_head *b)
+{
+    struct list_head *place = b->prev;
+
+    list_del_init(b);
+    list_replace(a, b);
+    if (place == a)
+        place = b;
+    list_insert_between(a, place, place->next);
+}
+static inline void list_rotate_left(struct list_head *head)
+{
+    if (!list_empty(head))
+        list_move_tail(head->next, head);
+}
+/* The entries up to `entry` go to the empty list `list`. */
+static inline void list_cut_position(struct list_head *list, struct list_head *head,
+                                     struct list_head *entry)
+{
+    INIT_LIST_HEAD(list);
+    if (list_empty(head) || entry == head)
+        return;
+    list->next = head->next;
+    list->next->prev = list;
+    head->next = entry->next;
+    head->next->prev = head;
+    list->prev = entry;
+    entry->next = list;
+}
+static inline void list_splice_tail(struct list_head *list, struct list_head *head)
+{
+    struct list_head copy = *list;
+
+    list_splice_init(list, head->prev); /* and leaves the list as it was */
+    *list = copy;
+}
+#define list_prev_entry(pos, member) list_entry((pos)->member.prev, __typeof__(*(pos)), member)
+#define list_entry_is_head(pos, head, member) (&(pos)->member == (head))
+#define list_prepare_entry(pos, head, member) \
+    ((pos) != NULL ? (pos) : list_entry(head, __typeof__(*(pos)), member))
+#define list_for_each_prev(pos, head) for (pos = (head)->prev; pos != (head); pos = pos->prev)
+#define list_for_each_prev_safe(pos, n, head) \
+    for (pos = (head)->prev, n = pos->prev; pos != (head); pos = n, n = pos->prev)
+#define list_for_each_entry_continue(pos, head, member)              \
+    for (pos = list_next_entry(pos, member); &pos->member != (head); \
+         pos = list_next_entry(pos, member))
+#define list_for_each_entry_from(pos, head, member) \
+    for (; &pos->member != (head); pos = list_next_entry(pos, member))
+#define list_for_each_entry_safe_continue(pos, n, head, member)                \
+    for (pos = list_next_entry(pos, member), n = list_next_entry(pos, member); \
+         &pos->member != (head); pos = n, n = list_next_entry(n, member))
+#define list_for_each_entry_safe_from(pos, n, head, member)        \
+    for (n = list_next_entry(pos, member); &pos->member != (head); \
+         pos = n, n = list_next_entry(n, member))
+#define list_for_each_entry_safe_reverse(pos, n, head, member)                                    \
+    for (pos = list_last_entry(head, __typeof__(*pos), member), n = list_prev_entry(pos, member); \
+         &pos->member != (head); pos = n, n = list_prev_entry(n, member))
+
+/* Chains of a hash table: the head is one pointer. */
+struct hlist_node {
+    struct hlist_node *next, **pprev; /* pprev NULL: in no chain */
+};
+struct hlist_head {
+    struct hlist_node *first;
+};
+#define HLIST_HEAD_INIT \
+    {                   \
+        .first = NULL   \
+    }
+#define HLIST_HEAD(name) struct hlist_head name = HLIST_HEAD_INIT
+#define INIT_HLIST_HEAD(head) ((void)((head)->first = NULL))
+static inline void INIT_HLIST_NODE(struct hlist_node *node)
+{
+    *node = (struct hlist_node){NULL, NULL};
+}
+static inline bool hlist_unhashed(const struct hlist_node *node)
+{
+    return node->pprev == NULL;
+}
+static inline bool hlist_empty(const struct hlist_head *head)
+{
+    return head->first == NULL;
+}
+static inline void hlist_add_head(struct hlist_node *node, struct hlist_head *head)
+{
+    node->next = head->first;
+    node->pprev = &head->first;
+    if (node->next != NULL)
+        node->next->pprev = &node->next;
+    head->first = node;
+}
+static inline void hlist_del_init(struct hlist_node *node)
+{
+    if (hlist_unhashed(node))
+        return;
+    *node->pprev = node->next;
+    if (node->next != NULL)
+        node->next->pprev = node->pprev;
+    INIT_HLIST_NODE(node);
+}
+#define hlist_del(node) hlist_del_init(node)
+#define hlist_entry(ptr, type, member) container_of(ptr, type, member)
+#define hlist_entry_safe(ptr, type, member)                                    \
+    ({                                                                         \
+        struct hlist_node *hlist_node__ = (ptr);                               \
+        hlist_node__ != NULL ? hlist_entry(hlist_node__, type, member) : NULL; \
+    })
+#define hlist_for_each(pos, head) for (pos = (head)->first; pos != NULL; pos = pos->next)
+#define hlist_for_each_safe(pos, n, head) \
+    for (pos = (head)->first; pos != NULL && ((n = pos->next), true); pos = n)
+#define hlist_for_each_entry(pos, head, member)                                        \
+    for (pos = hlist_entry_safe((head)->first, __typeof__(*pos), member); pos != NULL; \
+         pos = hlist_entry_safe(pos->member.next, __typeof__(*pos), member))
+#define hlist_for_each_entry_safe(pos, n, head, member)                   \
+    for (pos = hlist_entry_safe((head)->first, __typeof__(*pos), member); \
+         pos != NULL && ((n = pos->member.next), true);                   \
+         pos = hlist_entry_safe(n, __typeof__(*pos), member))
+
+#endif

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What kernel code takes from the kernel, on POSIX threads and for ranks: the programs are those of the cases of m0_net.
+if(TARGET libcfs)
+  set(kernel_cases ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_data_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_items_cases.c)
+  set(kernel_folders ${CMAKE_SOURCE_DIR}/tests/lnet ${CMAKE_SOURCE_DIR}/tests/m0)
+  jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
+    INCLUDES ${kernel_folders})
+  target_compile_definitions(lnet_kernel_posix PRIVATE M0_CASES="kernel_cases.h")
+  if(TARGET jacquard_run)
+    jacquard_test(lnet_kernel_fiber SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_fiber.c ${kernel_cases}
+      DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${kernel_folders})
+    target_compile_definitions(lnet_kernel_fiber PRIVATE M0_CASES="kernel_cases.h")
+  endif()
+endif()
+
+# Live: run by tests/live/test_lnet_kernel_code.py.
+if(TARGET lnet)
+  add_executable(lnet_kernel_code ${CMAKE_SOURCE_DIR}/tests/live/lnet_kernel_code.c ${CMAKE_SOURCE_DIR}/workloads/support/lnet_service.c
+    ${CMAKE_SOURCE_DIR}/workloads/support/lnet_service_client.c)
+  target_include_directories(lnet_kernel_code PRIVATE ${CMAKE_SOURCE_DIR}/workloads)
+  target_link_libraries(lnet_kernel_code PRIVATE lnet jacquard_flags)
+  set_target_properties(lnet_kernel_code PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  jacquard_no_whole_program(lnet_kernel_code)
+endif()

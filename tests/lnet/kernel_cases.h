@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What kernel code takes from the kernel (libcfs/kernel/); 0 or the line of what does not hold. */
+#ifndef JACQUARD_TESTS_LNET_KERNEL_CASES_H
+#define JACQUARD_TESTS_LNET_KERNEL_CASES_H
+
+#define M0_RUN_CASES(X)                                   \
+    X(lnet_99_wait_queues_wake_one_or_all)                \
+    X(lnet_99_a_wait_ends_with_its_time)                  \
+    X(lnet_99_older_code_waits_with_an_entry)             \
+    X(lnet_99_threads_are_stopped)                        \
+    X(lnet_99_completions_count)                          \
+    X(lnet_99_timers_run_at_their_times)                  \
+    X(lnet_99_a_timer_is_deleted_while_it_runs)           \
+    X(lnet_99_works_run_in_order_or_together)             \
+    X(lnet_99_delayed_works_are_changed_and_cancelled)    \
+    X(lnet_99_a_work_queues_itself_until_it_is_cancelled) \
+    X(lnet_99_locks_that_sleep)                           \
+    X(lnet_99_a_spin_lock_whose_holder_sleeps)            \
+    X(lnet_99_work_items_run_as_they_are_scheduled)       \
+    X(lnet_99_objects_of_each_partition)                  \
+    X(lnet_99_a_module_with_users)                        \
+    X(lnet_99_lists_and_chains)                           \
+    X(lnet_99_atomics_and_references)                     \
+    X(lnet_99_memory_texts_and_numbers)
+
+#define M0_RUN_DECLARE(name) int name(void);
+M0_RUN_CASES(M0_RUN_DECLARE)
+
+#endif

@@ -516,7 +516,7 @@ static void threads(p_mad_channel_t channel)
 }
 
 /* A check level finds that the receiver's blocks are others: the sender of a long one learns it. */
-static void violation(p_mad_channel_t channel)
+static void violate(p_mad_channel_t channel)
 {
     static char large[16 << 20]; /* more than the buffers of sockets hold */
     p_mad_connection_t connection;
@@ -529,7 +529,7 @@ static void violation(p_mad_channel_t channel)
         mad_pack(connection, large, sizeof(large), C, E);
         mad_end_packing(connection);
         CHECK(failures == 1 && (last_code == MAD_EPEER || last_code == MAD_ESYMM));
-    } else {
+    } else if (rank == 1) {
         connection = mad_begin_unpacking(channel);
         mad_unpack(connection, large, sizeof(number) / 2, S, E);
         CHECK(failures == 1 && last_code == MAD_ESYMM);
@@ -537,6 +537,53 @@ static void violation(p_mad_channel_t channel)
         CHECK(failures == 1);
     }
     mad_set_failure_handler(NULL, NULL);
+}
+
+/* Other channels get on. */
+static void violation(p_mad_channel_t channel)
+{
+    violate(channel);
+    barrier();
+}
+
+/*
+ * Rank 1 does not wait for messages any more: it opens a channel while rank 0 sends to rank 2, and
+ * closes all channels. No call of that fails.
+ */
+static void violation_of_three(p_mad_channel_t channel)
+{
+    int i;
+
+    violate(channel);
+    for (i = 0; i < 200 && rank != 1; i++) {
+        if (rank == 0)
+            send(channel, 2, i);
+        else
+            CHECK(receive(channel, NULL) == i);
+    }
+    CHECK(mad_open_channel(session, 0) != NULL);
+}
+
+/*
+ * The message is short, so that it has left before the receiver finds that its blocks are others.
+ * The sender does not use the connection again, and all channels close.
+ */
+static void violation_at_the_end(p_mad_channel_t channel)
+{
+    p_mad_connection_t connection;
+    int number = 1;
+
+    if (rank == 0) {
+        send(channel, 1, number);
+    } else if (rank == 1) {
+        mad_set_failure_handler(on_failure, NULL);
+        connection = mad_begin_unpacking(channel);
+        mad_unpack(connection, &number, sizeof(number) / 2, S, E);
+        mad_end_unpacking(connection);
+        CHECK(failures == 1 && last_code == MAD_ESYMM);
+        mad_set_failure_handler(NULL, NULL);
+    }
+    barrier();
 }
 
 static const struct {
@@ -562,6 +609,8 @@ static const struct {
     {"threads", threads},
     {"deadlock", deadlock},
     {"violation", violation},
+    {"violation_of_three", violation_of_three},
+    {"violation_at_the_end", violation_at_the_end},
 };
 
 int main(int argc, char **argv)

@@ -335,10 +335,25 @@ def test_no_fabric():
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
 
 
-@pytest.mark.parametrize("network", ["tcp", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via"])
+VIOLATED = pytest.mark.parametrize("network", ["tcp", "shm", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via", "sbp"])
+
+
+@VIOLATED
 def test_mad_25_a_violation_ends_the_senders_wait(run_case, network):
     """The receiver finds another block than its own before a long one comes, and the sender of that does not hang."""
     run_case(network, "violation", check=2)
+
+
+@VIOLATED
+def test_mad_25_mad_88_a_violation_between_two_of_three(run_case, network):
+    """The sender reaches a third rank, and the channels close, while the receiver does not wait for messages."""
+    run_case(network, "violation_of_three", size=3, check=2)
+
+
+@VIOLATED
+def test_mad_83_mad_88_channels_close_after_a_violation(run_case, network):
+    """The sender does not learn of it before it closes the channel; no process of the session reports a failure of the close."""
+    run_case(network, "violation_at_the_end", size=3, check=2)
 
 
 def test_a_deadlock_is_named(compiled, tmp_path):

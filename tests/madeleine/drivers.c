@@ -5,6 +5,7 @@
  * good, and ends with 1 otherwise.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -375,6 +376,49 @@ static void both_directions(p_mad_channel_t channel)
     mad_end_unpacking(in);
 }
 
+/* The receiver waits on another channel while the sender needs the credit of the first message. */
+static void credit_elsewhere(p_mad_channel_t channel)
+{
+    p_mad_channel_t other = mad_open_channel(session, 0);
+
+    if (rank == 0) {
+        send(channel, 1, 1);
+        send(channel, 1, 2);
+        send(other, 1, 3);
+    } else {
+        CHECK(receive(channel, NULL) == 1);
+        CHECK(receive(other, NULL) == 3);
+        CHECK(receive(channel, NULL) == 2);
+    }
+}
+
+/* Rank 0 polls, and learns that the others have gone: one has sent a message before. */
+static void poll_deserted(p_mad_channel_t channel)
+{
+    p_mad_connection_t in = NULL;
+    int number = -1;
+
+    mad_set_failure_handler(on_failure, NULL);
+    if (rank == 1)
+        send(channel, 0, 7);
+    if (rank != 0)
+        _exit(0);
+    while (mad_connection_error(channel->input_connection[2]) == MAD_OK || number < 0) {
+        in = mad_message_ready(channel);
+        if (in == NULL)
+            continue;
+        CHECK(in->remote_host_id == 1);
+        mad_unpack(in, &number, sizeof(number), S, E);
+        mad_end_unpacking(in);
+    }
+    CHECK(number == 7);
+    while (mad_connection_error(channel->input_connection[1]) == MAD_OK)
+        CHECK(mad_message_ready(channel) == NULL);
+    printf("both have gone\n");
+    fflush(stdout);
+    _exit(0); /* the session cannot end in order any more */
+}
+
 /* The boundaries of the transfer methods, which do not depend on anything else. */
 static const struct boundary {
     size_t length;
@@ -604,6 +648,8 @@ static const struct {
     {"both_directions", both_directions},
     {"choice", choice_of_links},
     {"credits", more_than_credits},
+    {"credit_elsewhere", credit_elsewhere},
+    {"poll_deserted", poll_deserted},
     {"failing", failing},
     {"deserted", deserted},
     {"threads", threads},
@@ -618,6 +664,7 @@ int main(int argc, char **argv)
     p_mad_channel_t channel;
     bool known = false;
 
+    signal(SIGUSR1, SIG_IGN); /* by which the process manager tells of a death */
     session = mad_init(&argc, argv, NULL, NULL);
     size = session->configuration.size;
     rank = session->configuration.local_host_id;

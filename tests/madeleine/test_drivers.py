@@ -356,6 +356,19 @@ def test_mad_83_mad_88_channels_close_after_a_violation(run_case, network):
     run_case(network, "violation_at_the_end", size=3, check=2)
 
 
+@pytest.mark.parametrize("lost", range(3))
+def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, lost):
+    """The card gives up one store of the receiver after 16 tries. The receiver waits on another channel, and stores the credit again."""
+    run_case("sisci", "credit_elsewhere", variables={"MAD_SISCI_SEGMENTS": "1"},
+             faults=[{"at": "net.packet", "network": "sci", "do": "drop", "source": 1, "target": 0, "skip": lost, "count": 16}])
+
+
+@pytest.mark.parametrize("driver", ["tcp", "shm"])
+def test_mad_87_a_program_that_polls_learns_of_deaths(compiled, driver):
+    done = launcher.run("-n", 3, "-disable-auto-cleanup", program_of(compiled), "poll_deserted", env=launcher.environment(MAD_ADAPTERS=driver))
+    assert done.stdout == "both have gone\n", done
+
+
 def test_a_deadlock_is_named(compiled, tmp_path):
     """Both ranks send a long block, and none of them is ready to receive."""
     result, _ = simulate(program_of(compiled), "deadlock", folder=tmp_path, variables={"MAD_ADAPTERS": "gni"})

@@ -50,6 +50,7 @@ struct shm_channel {
     size_t bytes;
     int fd, doorbell[2]; /* of the segment; the reading and the writing end */
     int last_served;
+    unsigned empty_polls;
     struct pollfd *descriptors; /* room for the doorbell and all peers */
     int *ranks;
 };

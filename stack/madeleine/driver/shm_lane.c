@@ -9,6 +9,8 @@
 
 #include "shm.h"
 
+enum { POLLS_PER_CHECK = 64 };
+
 static uint64_t load(const uint64_t *from)
 {
     return __atomic_load_n(from, __ATOMIC_SEQ_CST);
@@ -233,12 +235,22 @@ static unsigned wanted(p_mad_channel_t channel)
     return count;
 }
 
+/* After a wait for `count` peers. What a process sent before it ended is received. */
+static void note_deaths(p_mad_channel_t channel, unsigned count)
+{
+    struct shm_channel *own = channel->specific;
+
+    for (unsigned i = 0; i < count; i++)
+        if (own->descriptors[i + 1].revents != 0 && find_message(channel) == NULL)
+            mad_shm_lost(channel->input_connection[own->ranks[i]]);
+}
+
 p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel)
 {
     struct shm_channel *own = channel->specific;
     mad_event_t event = {.descriptors = own->descriptors};
     p_mad_connection_t in;
-    unsigned count, i;
+    unsigned count;
 
     while ((in = find_message(channel)) == NULL) {
         count = wanted(channel);
@@ -255,14 +267,22 @@ p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel)
             return NULL;
         }
         mad_shm_drain(own->doorbell[0]);
-        for (i = 0; i < count; i++)
-            if (own->descriptors[i + 1].revents != 0 && find_message(channel) == NULL)
-                mad_shm_lost(channel->input_connection[own->ranks[i]]);
+        note_deaths(channel, count);
     }
     return in;
 }
 
+/* Some polls also ask the kernel whether the peers are alive. */
 p_mad_connection_t mad_shm_poll_message(p_mad_channel_t channel)
 {
+    struct shm_channel *own = channel->specific;
+    mad_event_t event = {.descriptors = own->descriptors};
+    p_mad_connection_t in = find_message(channel);
+
+    if (in != NULL || ++own->empty_polls % POLLS_PER_CHECK != 0)
+        return in;
+    event.count = wanted(channel) + 1;
+    if (event.count > 1 && mad_wait(&event, 0) > 0)
+        note_deaths(channel, event.count - 1);
     return find_message(channel);
 }

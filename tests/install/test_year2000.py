@@ -83,7 +83,7 @@ def test_mad_101_mad_104_through_a_gateway_of_the_time(compiled, tmp_path, netwo
 def test_mad_101_mad_104_a_gateway_between_processes(installed, compiled, tmp_path):
     """With the whole command line of the original: the master, and the slaves that it used to start."""
     folder = configuration(tmp_path, "tcp", "shm")
-    script = f"""[ $PMI_RANK = 0 ] && role="-master -rank 0" || role="-slave -rank $PMI_RANK -device tcp:1234"; exec "$0" $role -cwd {tmp_path} -conf {folder} argument"""
+    script = f"""[ $PMI_RANK = 0 ] && role="-master -rank 0" || role="-slave -rank $PMI_RANK -device tcp:1234 -device shm"; exec "$0" $role -cwd {tmp_path} -conf {folder} argument"""
     environment = {name: value for name, value in installed.environment.items() if not name.startswith(("PMI", "MAD_"))}
     lines = run([installed.prefix / "bin/pmrun", "-n", 5, "/bin/sh", "-c", script, compiled("relay", "madeleine")], env=environment).splitlines()
     assert sorted(lines) == RELAYED

@@ -192,14 +192,14 @@ static bool is_regular(const struct mad_virtual *own, p_mad_channel_t channel)
     return false;
 }
 
-/* A peer that has gone breaks the clone, on which a thread always waits for it. */
+/* A peer that has gone breaks the clone, on which a thread always waits; one that leaves, both. */
 void mad_virtual_broken(p_mad_connection_t connection)
 {
     struct mad_virtual *own = mad_channel_full(connection->channel)->part_of;
 
     if (!__atomic_load_n(&own->running, __ATOMIC_ACQUIRE)) /* mad_virtual_after_open finds it */
         return;
-    if (is_regular(own, connection->channel))
+    if (is_regular(own, connection->channel) && !mad_full(connection)->left)
         direct_lost(own, connection);
     else
         hop_lost(own, connection->remote_host_id);

@@ -24,10 +24,14 @@
 
 enum { RANKS = 3, CHANNELS = 2, PIECES = 24, BYTES = 3000, LONG_BYTES = 70000, OFFSETS = 1024 };
 
+/* VIRTUAL: rank 1 is a gateway between two adapters. MULTIPLEXED: both adapters are its rails. */
+enum kind { PLAIN, VIRTUAL, MULTIPLEXED };
+
 static struct {
     uint64_t seed;
     int messages; /* of a sender on a channel */
     size_t longest; /* bytes of a few blocks */
+    enum kind kind; /* of the channels */
 } traffic;
 
 /* The contents of blocks are at random places of it. */
@@ -212,16 +216,53 @@ static void start(struct worker *worker, void (*run)(void *))
     worker->thread = port_thread_start("traffic", run, worker);
 }
 
+static p_mad_channel_t open_virtual(p_mad_madeleine_t session, int number)
+{
+    static const ntbx_host_id_t ranks[2][2] = {{0, 1}, {1, 2}};
+    p_mad_channel_t parts[2];
+    char name[16];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "part%d-%d", number, i);
+        parts[i] = mad_open_channel_of(session, name, i, 2, ranks[i]);
+    }
+    snprintf(name, sizeof(name), "whole%d", number);
+    return mad_open_virtual_channel(session, name, 2, parts);
+}
+
+static void open_multiplexed(p_mad_madeleine_t session, p_mad_channel_t *channels)
+{
+    static const char *const names[CHANNELS - 1] = {"second"};
+    p_mad_channel_t rails[2] = {mad_open_channel(session, 0), mad_open_channel(session, 1)};
+
+    channels[0] = mad_open_multiplexed_channel(
+        session, "first", 2, rails, CHANNELS - 1, (const char **)names,
+        traffic.seed % 2 != 0 ? mad_strategy_aggregate : mad_strategy_default);
+    for (unsigned i = 1; i < CHANNELS; i++)
+        channels[i] = mad_get_sub_channel(channels[0], i);
+}
+
+static void open_channels(p_mad_madeleine_t session, p_mad_channel_t *channels)
+{
+    if (traffic.kind == MULTIPLEXED)
+        open_multiplexed(session, channels);
+    for (int i = 0; i < CHANNELS && traffic.kind != MULTIPLEXED; i++)
+        channels[i] =
+            traffic.kind == VIRTUAL ? open_virtual(session, i) : mad_open_channel(session, 0);
+}
+
 static int matrix_main(struct rank *rank)
 {
     struct worker workers[2 * CHANNELS] = {{0}};
+    p_mad_channel_t channels[CHANNELS];
     p_mad_madeleine_t session;
     int failures = 0;
 
     mad_set_failure_handler(on_failure, rank);
     session = mad_init(NULL, NULL, NULL, NULL);
+    open_channels(session, channels);
     for (int i = 0; i < CHANNELS; i++)
-        workers[i].channel = workers[CHANNELS + i].channel = mad_open_channel(session, 0);
+        workers[i].channel = workers[CHANNELS + i].channel = channels[i];
     for (int i = 0; i < 2 * CHANNELS; i++) {
         workers[i].rank = rank;
         start(&workers[i], i < CHANNELS ? send_all : receive_all);
@@ -306,6 +347,7 @@ static void run_set(int set, int all, uint64_t seed)
              "        env: {MAD_ADAPTERS: tcp, MAD_THREADS: '1', MAD_CHECK: '%d'}}]\n"
              "expect: [{ledger: balanced}]\n",
              set, (int)(seed % 3));
+    traffic.kind = PLAIN;
     any_links = true;
     run_scenario(scenario, all, seed);
     any_links = false;
@@ -339,21 +381,36 @@ static void mad_22_mad_43_mad_49_twelve_sets_of_links(void **state)
     "networks: [{name: net, topology: single-switch, nodes: 64}]\n" \
     "lnet: {nodes: [{nodes: 0-2, networks: tcp(net)}]}\n"
 
+#define BOTH                                                        \
+    "limits: {no_progress: 1000s}\n"                                \
+    "networks: [{name: aries, preset: mini2},\n"                    \
+    "           {name: net, topology: single-switch, nodes: 64}]\n" \
+    "lnet: {nodes: [{nodes: 0-2, networks: tcp(net)}]}\n"
+#define TWO(one, other) \
+    "networks: [{name: a, kind: " one ", nodes: 3}, {name: b, kind: " other ", nodes: 3}]\n"
+
 static const struct {
     const char *networks, *variables;
+    enum kind kind;
 } drivers[] = {
-    {SMALL("ethernet"), "MAD_ADAPTERS: tcp"},
-    {SMALL("ethernet"), "MAD_ADAPTERS: tcp, MAD_TCP_EAGER: '1'"},
-    {SMALL("sci"), "MAD_ADAPTERS: sisci"},
-    {SMALL("sci"), "MAD_ADAPTERS: sisci, MAD_SISCI_SEGMENTS: '1'"},
-    {SMALL("sci"), "MAD_ADAPTERS: sisci, MAD_SISCI_DMA_MIN: '1000'"},
-    {SMALL("via"), "MAD_ADAPTERS: 'via:/dev/via_eth0'"},
-    {SMALL("via"), "MAD_ADAPTERS: 'via:/dev/via_eth0', MAD_VIA_FORCE: dynamic"},
-    {SMALL("sbp"), "MAD_ADAPTERS: sbp"},
-    {ARIES, "MAD_ADAPTERS: gni"},
-    {ARIES, "MAD_ADAPTERS: gni, MAD_GNI_SMSG_MAX: '1024', MAD_GNI_BTE_MIN: '8192'"},
-    {LNET, "MAD_ADAPTERS: lnet"},
-    {LNET, "MAD_ADAPTERS: lnet, MAD_LNET_EAGER_MAX: '500'"},
+    {SMALL("ethernet"), "MAD_ADAPTERS: tcp", PLAIN},
+    {SMALL("ethernet"), "MAD_ADAPTERS: tcp, MAD_TCP_EAGER: '1'", PLAIN},
+    {SMALL("sci"), "MAD_ADAPTERS: sisci", PLAIN},
+    {SMALL("sci"), "MAD_ADAPTERS: sisci, MAD_SISCI_SEGMENTS: '1'", PLAIN},
+    {SMALL("sci"), "MAD_ADAPTERS: sisci, MAD_SISCI_DMA_MIN: '1000'", PLAIN},
+    {SMALL("via"), "MAD_ADAPTERS: 'via:/dev/via_eth0'", PLAIN},
+    {SMALL("via"), "MAD_ADAPTERS: 'via:/dev/via_eth0', MAD_VIA_FORCE: dynamic", PLAIN},
+    {SMALL("sbp"), "MAD_ADAPTERS: sbp", PLAIN},
+    {ARIES, "MAD_ADAPTERS: gni", PLAIN},
+    {ARIES, "MAD_ADAPTERS: gni, MAD_GNI_SMSG_MAX: '1024', MAD_GNI_BTE_MIN: '8192'", PLAIN},
+    {LNET, "MAD_ADAPTERS: lnet", PLAIN},
+    {LNET, "MAD_ADAPTERS: lnet, MAD_LNET_EAGER_MAX: '500'", PLAIN},
+    {BOTH, "MAD_ADAPTERS: 'gni,lnet'", VIRTUAL},
+    {TWO("sci", "ethernet"), "MAD_ADAPTERS: 'sisci,tcp'", VIRTUAL},
+    {TWO("via", "sbp"), "MAD_ADAPTERS: 'via:/dev/via_eth0,sbp'", VIRTUAL},
+    {BOTH, "MAD_ADAPTERS: 'gni,lnet', MAD_MUX_SPLIT: '20000'", MULTIPLEXED},
+    {TWO("sci", "ethernet"), "MAD_ADAPTERS: 'sisci,tcp'", MULTIPLEXED},
+    {TWO("via", "sbp"), "MAD_ADAPTERS: 'via:/dev/via_eth0,sbp'", MULTIPLEXED},
 };
 
 static void mad_22_mad_33_mad_43_drivers(void **state)
@@ -365,6 +422,7 @@ static void mad_22_mad_33_mad_43_drivers(void **state)
     traffic.longest = LONG_BYTES;
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
         for (long seed = 1; seed <= seeds; seed++) {
+            traffic.kind = drivers[i].kind;
             snprintf(scenario, sizeof(scenario),
                      "%sjobs: [{name: a, nodes: 0-2, workload: mad_ping,\n"
                      "        env: {%s, MAD_THREADS: '1', MAD_CHECK: '%d'}}]\n"

@@ -415,8 +415,8 @@ static const struct {
 
 static void mad_22_mad_33_mad_43_drivers(void **state)
 {
-    long seeds = test_full(3, 50);
-    int all = (int)test_full(120, 2000);
+    long seeds = test_full(1, 50);
+    int all = (int)test_full(1000, 2000);
     char scenario[600];
 
     traffic.longest = LONG_BYTES;

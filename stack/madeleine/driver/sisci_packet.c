@@ -146,11 +146,30 @@ int mad_sisci_repair(struct msisci_peer *peer)
     return code;
 }
 
+/*
+ * An older credit that is still on its way could arrive behind the new one, which the sender then
+ * never sees: stores are in order only behind a barrier.
+ */
+static int await_credit(struct msisci_peer *peer)
+{
+    sci_error_t error;
+    bool retry;
+
+    if (!peer->unsettled)
+        return MAD_OK;
+    peer->unsettled = false;
+    if (SCICheckSequence(peer->remote[0].sequence, 0, &error) != SCI_SEQ_PENDING)
+        return MAD_OK;
+    return mad_sisci_settle(peer, &peer->remote[0], &retry);
+}
+
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
 {
     bool retry;
-    int error = MAD_OK;
+    int error = await_credit(peer);
 
+    if (error != MAD_OK)
+        return error;
     store_credit(peer);
     if (!more) { /* whether it arrives is seen when the process waits for something */
         SCIFlush(peer->remote[0].sequence, 0);

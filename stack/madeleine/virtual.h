@@ -17,6 +17,7 @@ enum {
     MAD_PACKET_FIRST = 1, /* byte 13: a message begins */
     MAD_PACKET_END = 1, /* byte 14: the message ends; the packet has no data */
     MAD_PACKET_ACK = 4, /* byte 14: the length is a number of packets that were read */
+    MAD_PACKET_REFUSED = 8, /* byte 14: the receiver's blocks are others; no data */
     MAD_PACKET_DIRECT = 1, /* byte 15: a regular channel's message */
     MAD_PACKET_CLOSING = 2 /* byte 15: the source cannot be reached any more */
 };
@@ -41,6 +42,7 @@ struct mad_virtual_peer {
     struct mad_virtual *owner;
     p_mad_connection_t in, out;
     int part, hop; /* the way there: by which part to which rank; hop -1: there is none */
+    bool lost; /* no packet gets there */
     /* receiving */
     struct mad_packet_queue inbox;
     uint32_t waiting, consumed; /* packets in it; read ones whose sender does not know it */

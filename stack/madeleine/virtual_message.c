@@ -331,6 +331,18 @@ static int message_received(p_mad_connection_t in)
     return packet->header.end == MAD_PACKET_END ? drop_front(peer) : MAD_ESYMM;
 }
 
+/* The sender may wait for credits. Of direct messages the regular channel's driver tells it. */
+static void give_up(p_mad_connection_t in)
+{
+    struct mad_virtual_peer *peer = peer_of(in);
+    struct mad_packet_header header = {.source = (uint32_t)peer->owner->own,
+                                       .destination = (uint32_t)in->remote_host_id,
+                                       .end = MAD_PACKET_REFUSED};
+
+    if (!is_direct(peer))
+        mad_virtual_emit(peer->owner, header, NULL);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static int link_init(p_mad_link_t link)
@@ -357,4 +369,5 @@ const mad_driver_interface_t mad_virtual_interface = {
     .receive_sub_buffer_group = receive_group,
     .finalize_message = finalize_message,
     .message_received = message_received,
+    .give_up = give_up,
 };

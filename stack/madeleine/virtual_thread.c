@@ -109,7 +109,7 @@ static void forward(struct mad_virtual *own, struct mad_packet *packet)
     const struct mad_virtual_peer *peer = own->peers[packet->header.destination];
     struct mad_virtual_emitter *emitter;
 
-    if (peer->hop < 0 || mad_connection_error(peer->out) != MAD_OK) {
+    if (peer->hop < 0 || peer->lost) {
         free(packet);
         return;
     }
@@ -126,6 +126,7 @@ static void forward(struct mad_virtual *own, struct mad_packet *packet)
 
 void mad_virtual_lost(struct mad_virtual_peer *peer, int code)
 {
+    peer->lost = true;
     mad_connection_break(peer->in, code);
     mad_connection_break(peer->out, code);
     port_condition_broadcast(&peer->owner->changed);
@@ -158,7 +159,7 @@ static void hop_lost(struct mad_virtual *own, int hop)
     port_mutex_lock(&own->mutex);
     lost = own->stopping ? NULL : calloc((size_t)own->size, sizeof(bool));
     for (int rank = 0; rank < own->size && lost != NULL; rank++)
-        if (own->peers[rank]->hop == hop && mad_connection_error(own->peers[rank]->in) == MAD_OK) {
+        if (own->peers[rank]->hop == hop && !own->peers[rank]->lost) {
             lost[rank] = true;
             mad_virtual_lost(own->peers[rank], MAD_EPEER);
         }
@@ -169,11 +170,38 @@ static void hop_lost(struct mad_virtual *own, int hop)
     free(lost);
 }
 
+/* A connection of a regular channel: direct messages of one direction. */
+static void direct_lost(struct mad_virtual *own, p_mad_connection_t connection)
+{
+    struct mad_virtual_peer *peer = own->peers[connection->remote_host_id];
+
+    port_mutex_lock(&own->mutex);
+    if (own->parts[peer->part].regular == connection->channel) {
+        mad_connection_break(connection->way == mad_incoming_connection ? peer->in : peer->out,
+                             mad_connection_error(connection));
+        port_condition_broadcast(&own->changed);
+    }
+    port_mutex_unlock(&own->mutex);
+}
+
+static bool is_regular(const struct mad_virtual *own, p_mad_channel_t channel)
+{
+    for (int i = 0; i < own->part_count; i++)
+        if (own->parts[i].regular == channel)
+            return true;
+    return false;
+}
+
+/* A peer that has gone breaks the clone, on which a thread always waits; one that leaves, both. */
 void mad_virtual_broken(p_mad_connection_t connection)
 {
     struct mad_virtual *own = mad_channel_full(connection->channel)->part_of;
 
-    if (__atomic_load_n(&own->running, __ATOMIC_ACQUIRE)) /* else mad_virtual_after_open finds it */
+    if (!__atomic_load_n(&own->running, __ATOMIC_ACQUIRE)) /* mad_virtual_after_open finds it */
+        return;
+    if (is_regular(own, connection->channel) && !mad_full(connection)->left)
+        direct_lost(own, connection);
+    else
         hop_lost(own, connection->remote_host_id);
 }
 
@@ -191,6 +219,10 @@ static void deliver(struct mad_virtual *own, struct mad_packet *packet)
 
     if ((packet->header.kind & MAD_PACKET_CLOSING) != 0) {
         mad_virtual_lost(peer, MAD_EPEER);
+    } else if ((packet->header.end & MAD_PACKET_REFUSED) != 0) {
+        mad_driver_note(peer->out, "the receiver's blocks are others", 0);
+        mad_connection_break(peer->out, MAD_ESYMM);
+        port_condition_broadcast(&own->changed);
     } else if ((packet->header.end & MAD_PACKET_ACK) != 0) {
         if (packet->header.length > own->depth - peer->credits)
             mad_virtual_lost(peer, MAD_EWIRE);

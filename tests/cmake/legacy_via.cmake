@@ -22,6 +22,12 @@ if(TARGET madeleine_sim)
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/legacy/include
     ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  jacquard_test(mad_matrix FULL SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_test.c ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_driver.c
+    ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
+    DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
+    INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/engine/include
+    ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  target_link_options(mad_matrix PRIVATE -Wl,--wrap=mad_tcp_register)
   target_link_options(mad_book PRIVATE -Wl,--wrap=mad_send_block,--wrap=mad_send_end,--wrap=VipPostSend)
   target_link_options(mad_via PRIVATE -Wl,--wrap=VipPostSend,--wrap=VipRegisterMem,--wrap=VipDeregisterMem)
   target_link_options(mad_sbp PRIVATE -Wl,--wrap=returnfullbuffer,--wrap=port_piece_received)

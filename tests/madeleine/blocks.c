@@ -10,6 +10,8 @@
 
 #include <madeleine.h>
 
+#include "random.h"
+
 enum { BLOCKS = 10000, LONGEST = 70000 };
 
 static p_mad_channel_t channel;
@@ -54,14 +56,6 @@ static void later(void)
 
 static uint64_t seed;
 
-static size_t any(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
-
 static struct block {
     size_t length, at;
     mad_send_mode_t send;
@@ -77,10 +71,12 @@ static size_t draw(long number)
     for (int i = 0; i < BLOCKS; i++) {
         struct block *block = &blocks[i];
 
-        block->length = any(200) == 0 ? any(LONGEST + 1) : any(i % 16 == 0 ? 6000 : 128);
+        block->length = random_below(&seed, 200) == 0
+                            ? random_below(&seed, LONGEST + 1)
+                            : random_below(&seed, i % 16 == 0 ? 6000 : 128);
         block->at = sum;
-        block->send = (mad_send_mode_t)(mad_send_SAFER + any(3));
-        block->receive = any(4) == 0 ? mad_receive_EXPRESS : mad_receive_CHEAPER;
+        block->send = (mad_send_mode_t)(mad_send_SAFER + random_below(&seed, 3));
+        block->receive = random_below(&seed, 4) == 0 ? mad_receive_EXPRESS : mad_receive_CHEAPER;
         sum += block->length;
     }
     return sum;

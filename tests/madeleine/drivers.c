@@ -5,6 +5,7 @@
  * good, and ends with 1 otherwise.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -375,6 +376,49 @@ static void both_directions(p_mad_channel_t channel)
     mad_end_unpacking(in);
 }
 
+/* The receiver waits on another channel while the sender needs the credit of the first message. */
+static void credit_elsewhere(p_mad_channel_t channel)
+{
+    p_mad_channel_t other = mad_open_channel(session, 0);
+
+    if (rank == 0) {
+        send(channel, 1, 1);
+        send(channel, 1, 2);
+        send(other, 1, 3);
+    } else {
+        CHECK(receive(channel, NULL) == 1);
+        CHECK(receive(other, NULL) == 3);
+        CHECK(receive(channel, NULL) == 2);
+    }
+}
+
+/* Rank 0 polls, and learns that the others have gone: one has sent a message before. */
+static void poll_deserted(p_mad_channel_t channel)
+{
+    p_mad_connection_t in = NULL;
+    int number = -1;
+
+    mad_set_failure_handler(on_failure, NULL);
+    if (rank == 1)
+        send(channel, 0, 7);
+    if (rank != 0)
+        _exit(0);
+    while (mad_connection_error(channel->input_connection[2]) == MAD_OK || number < 0) {
+        in = mad_message_ready(channel);
+        if (in == NULL)
+            continue;
+        CHECK(in->remote_host_id == 1);
+        mad_unpack(in, &number, sizeof(number), S, E);
+        mad_end_unpacking(in);
+    }
+    CHECK(number == 7);
+    while (mad_connection_error(channel->input_connection[1]) == MAD_OK)
+        CHECK(mad_message_ready(channel) == NULL);
+    printf("both have gone\n");
+    fflush(stdout);
+    _exit(0); /* the session cannot end in order any more */
+}
+
 /* The boundaries of the transfer methods, which do not depend on anything else. */
 static const struct boundary {
     size_t length;
@@ -516,7 +560,7 @@ static void threads(p_mad_channel_t channel)
 }
 
 /* A check level finds that the receiver's blocks are others: the sender of a long one learns it. */
-static void violation(p_mad_channel_t channel)
+static void violate(p_mad_channel_t channel)
 {
     static char large[16 << 20]; /* more than the buffers of sockets hold */
     p_mad_connection_t connection;
@@ -529,7 +573,7 @@ static void violation(p_mad_channel_t channel)
         mad_pack(connection, large, sizeof(large), C, E);
         mad_end_packing(connection);
         CHECK(failures == 1 && (last_code == MAD_EPEER || last_code == MAD_ESYMM));
-    } else {
+    } else if (rank == 1) {
         connection = mad_begin_unpacking(channel);
         mad_unpack(connection, large, sizeof(number) / 2, S, E);
         CHECK(failures == 1 && last_code == MAD_ESYMM);
@@ -537,6 +581,53 @@ static void violation(p_mad_channel_t channel)
         CHECK(failures == 1);
     }
     mad_set_failure_handler(NULL, NULL);
+}
+
+/* Other channels get on. */
+static void violation(p_mad_channel_t channel)
+{
+    violate(channel);
+    barrier();
+}
+
+/*
+ * Rank 1 does not wait for messages any more: it opens a channel while rank 0 sends to rank 2, and
+ * closes all channels. No call of that fails.
+ */
+static void violation_of_three(p_mad_channel_t channel)
+{
+    int i;
+
+    violate(channel);
+    for (i = 0; i < 200 && rank != 1; i++) {
+        if (rank == 0)
+            send(channel, 2, i);
+        else
+            CHECK(receive(channel, NULL) == i);
+    }
+    CHECK(mad_open_channel(session, 0) != NULL);
+}
+
+/*
+ * The message is short, so that it has left before the receiver finds that its blocks are others.
+ * The sender does not use the connection again, and all channels close.
+ */
+static void violation_at_the_end(p_mad_channel_t channel)
+{
+    p_mad_connection_t connection;
+    int number = 1;
+
+    if (rank == 0) {
+        send(channel, 1, number);
+    } else if (rank == 1) {
+        mad_set_failure_handler(on_failure, NULL);
+        connection = mad_begin_unpacking(channel);
+        mad_unpack(connection, &number, sizeof(number) / 2, S, E);
+        mad_end_unpacking(connection);
+        CHECK(failures == 1 && last_code == MAD_ESYMM);
+        mad_set_failure_handler(NULL, NULL);
+    }
+    barrier();
 }
 
 static const struct {
@@ -557,11 +648,15 @@ static const struct {
     {"both_directions", both_directions},
     {"choice", choice_of_links},
     {"credits", more_than_credits},
+    {"credit_elsewhere", credit_elsewhere},
+    {"poll_deserted", poll_deserted},
     {"failing", failing},
     {"deserted", deserted},
     {"threads", threads},
     {"deadlock", deadlock},
     {"violation", violation},
+    {"violation_of_three", violation_of_three},
+    {"violation_at_the_end", violation_at_the_end},
 };
 
 int main(int argc, char **argv)
@@ -569,6 +664,7 @@ int main(int argc, char **argv)
     p_mad_channel_t channel;
     bool known = false;
 
+    signal(SIGUSR1, SIG_IGN); /* by which the process manager tells of a death */
     session = mad_init(&argc, argv, NULL, NULL);
     size = session->configuration.size;
     rank = session->configuration.local_host_id;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "full.h"
+#include "random.h"
 #include "ranks.h"
 
 static const char *driver;
@@ -357,14 +358,6 @@ static size_t message_bytes;
 
 static uint64_t seed;
 
-static size_t any(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
-
 /* Most blocks are short, so that the whole message has some megabytes. */
 static void random_message(uint64_t number)
 {
@@ -373,18 +366,21 @@ static void random_message(uint64_t number)
     seed = 88172645463325252u ^ (number * 2654435761u);
     message_bytes = 0;
     for (int i = 0; i < BLOCKS; i++) {
-        blocks[i].length = any(200) == 0 ? any(BLOCK_BYTES + 1) : any(i % 16 == 0 ? 6000 : 128);
+        blocks[i].length = random_below(&seed, 200) == 0
+                               ? random_below(&seed, BLOCK_BYTES + 1)
+                               : random_below(&seed, i % 16 == 0 ? 6000 : 128);
         blocks[i].place = message_bytes;
-        blocks[i].send = sends[any(4)];
+        blocks[i].send = sends[random_below(&seed, 4)];
         /* LATER/EXPRESS holds back all that follows, so it comes near the end. */
-        blocks[i].receive = any(4) == 0 && (blocks[i].send != L || i > BLOCKS - 500) ? E : R;
+        blocks[i].receive =
+            random_below(&seed, 4) == 0 && (blocks[i].send != L || i > BLOCKS - 500) ? E : R;
         message_bytes += blocks[i].length;
     }
     sent = malloc(message_bytes + 8);
     received = calloc(1, message_bytes + 1);
     CHECK(sent != NULL && received != NULL);
     for (size_t i = 0; i < message_bytes; i += 8) {
-        any(2);
+        random_below(&seed, 2);
         memcpy(sent + i, &seed, 8);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Random messages over the twelve sets of links that together have every buffer management. */
 #include "full.h"
+#include "random.h"
 #include "recording.h"
 
 enum { MESSAGES = 2000, PIECES = 24, BYTES = 3000 };
@@ -34,26 +35,19 @@ static const struct link_kind via[3] = {{EAGER, STATIC, AGGREGATE, 300, 128},
 
 static uint64_t seed = 88172645463325252u;
 
-static size_t any(size_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (size_t)(seed % below);
-}
-
 static int random_message(struct piece *pieces)
 {
     static const mad_send_mode_t sends[] = {S, L, C, C};
-    int count = 1 + (int)any(PIECES), i;
+    int count = 1 + (int)random_below(&seed, PIECES), i;
 
     for (i = 0; i < count; i++) {
-        pieces[i].length = any(3) == 0 ? any(16) : any(BYTES + 1);
-        pieces[i].send = sends[any(4)];
+        pieces[i].length =
+            random_below(&seed, 3) == 0 ? random_below(&seed, 16) : random_below(&seed, BYTES + 1);
+        pieces[i].send = sends[random_below(&seed, 4)];
         /* LATER/EXPRESS holds back all that follows, so it is rare. */
-        pieces[i].receive = any(pieces[i].send == L ? 12 : 3) == 0 ? E : R;
+        pieces[i].receive = random_below(&seed, pieces[i].send == L ? 12 : 3) == 0 ? E : R;
     }
-    pieces[any((size_t)count)].length = 1 + any(BYTES);
+    pieces[random_below(&seed, (size_t)count)].length = 1 + random_below(&seed, BYTES);
     return count;
 }
 
@@ -100,9 +94,11 @@ static size_t random_long_message(void)
     for (i = 0; i < count; i++) {
         struct piece *piece = &long_message[i];
 
-        piece->length = any(200) == 0 ? any(LONG_BYTES + 1) : any(i % 16 == 0 ? 6000 : 128);
-        piece->send = (mad_send_mode_t)(S + any(3));
-        piece->receive = any(4) == 0 ? E : R;
+        piece->length = random_below(&seed, 200) == 0
+                            ? random_below(&seed, LONG_BYTES + 1)
+                            : random_below(&seed, i % 16 == 0 ? 6000 : 128);
+        piece->send = (mad_send_mode_t)(S + random_below(&seed, 3));
+        piece->receive = random_below(&seed, 4) == 0 ? E : R;
         bytes += piece->length;
     }
     return bytes;

@@ -209,6 +209,60 @@ static void wrong(void)
     }
 }
 
+static void exchange_number(int from, int to)
+{
+    p_mad_connection_t connection;
+    int number = 5;
+
+    if (rank == from) {
+        connection = mad_begin_packing(channel, to);
+        CHECK(connection != NULL);
+        mad_pack(connection, &number, sizeof(number), mad_send_CHEAPER, mad_receive_EXPRESS);
+        mad_end_packing(connection);
+    }
+    if (rank != to)
+        return;
+    number = 0;
+    connection = mad_begin_unpacking(channel);
+    CHECK(connection != NULL && connection->remote_host_id == from);
+    mad_unpack(connection, &number, sizeof(number), mad_send_CHEAPER, mad_receive_EXPRESS);
+    CHECK(number == 5);
+    mad_end_unpacking(connection);
+}
+
+/*
+ * A check level finds that the receiver's blocks are others, of a message that a gateway forwards
+ * and of a direct one: the sender of a long block does not wait, and other connections get on.
+ */
+static void violation(void)
+{
+    static char large[16 << 20];
+    p_mad_connection_t connection;
+    int number = 1, to;
+
+    mad_set_failure_handler(on_failure, NULL);
+    for (int i = 1; i <= 2; i++) {
+        to = i == 1 ? 4 : 2;
+        if (rank == 0) {
+            connection = mad_begin_packing(channel, to);
+            mad_pack(connection, &number, sizeof(number), mad_send_SAFER, mad_receive_EXPRESS);
+            mad_pack(connection, large, sizeof(large), mad_send_CHEAPER, mad_receive_EXPRESS);
+            mad_end_packing(connection);
+            CHECK(failures == i && (last_code == MAD_ESYMM || last_code == MAD_EPEER));
+        }
+        if (rank == to) {
+            connection = mad_begin_unpacking(channel);
+            mad_unpack(connection, large, 2, mad_send_SAFER, mad_receive_EXPRESS);
+            CHECK(failures == 1 && last_code == MAD_ESYMM);
+            mad_end_unpacking(connection);
+        }
+    }
+    mad_set_failure_handler(NULL, NULL);
+    exchange_number(0, 3); /* through the gateway that has refused */
+    exchange_number(3, 4);
+    exchange_number(4, 0);
+}
+
 /* The gateway is killed. Both sides learn it, whether they wait for a message or send. */
 static void killed(void)
 {
@@ -258,7 +312,11 @@ static void killed(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"modes", every_mode}, {"flow", flow}, {"wrong", wrong}, {"killed", killed}};
+} cases[] = {{"modes", every_mode},
+             {"flow", flow},
+             {"wrong", wrong},
+             {"violation", violation},
+             {"killed", killed}};
 
 int main(int argc, char **argv)
 {

@@ -335,10 +335,38 @@ def test_no_fabric():
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
 
 
-@pytest.mark.parametrize("network", ["tcp", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via"])
+VIOLATED = pytest.mark.parametrize("network", ["tcp", "shm", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via", "sbp"])
+
+
+@VIOLATED
 def test_mad_25_a_violation_ends_the_senders_wait(run_case, network):
     """The receiver finds another block than its own before a long one comes, and the sender of that does not hang."""
     run_case(network, "violation", check=2)
+
+
+@VIOLATED
+def test_mad_25_mad_88_a_violation_between_two_of_three(run_case, network):
+    """The sender reaches a third rank, and the channels close, while the receiver does not wait for messages."""
+    run_case(network, "violation_of_three", size=3, check=2)
+
+
+@VIOLATED
+def test_mad_83_mad_88_channels_close_after_a_violation(run_case, network):
+    """The sender does not learn of it before it closes the channel; no process of the session reports a failure of the close."""
+    run_case(network, "violation_at_the_end", size=3, check=2)
+
+
+@pytest.mark.parametrize("lost", range(3))
+def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, lost):
+    """The card gives up one store of the receiver after 16 tries. The receiver waits on another channel, and stores the credit again."""
+    run_case("sisci", "credit_elsewhere", variables={"MAD_SISCI_SEGMENTS": "1"},
+             faults=[{"at": "net.packet", "network": "sci", "do": "drop", "source": 1, "target": 0, "skip": lost, "count": 16}])
+
+
+@pytest.mark.parametrize("driver", ["tcp", "shm"])
+def test_mad_87_a_program_that_polls_learns_of_deaths(compiled, driver):
+    done = launcher.run("-n", 3, "-disable-auto-cleanup", program_of(compiled), "poll_deserted", env=launcher.environment(MAD_ADAPTERS=driver))
+    assert done.stdout == "both have gone\n", done
 
 
 def test_a_deadlock_is_named(compiled, tmp_path):

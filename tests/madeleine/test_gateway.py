@@ -72,6 +72,12 @@ def test_wrong_messages(compiled, tmp_path, adapters):  # noqa: F811
     run_case(compiled, tmp_path, adapters, "wrong", 5)
 
 
+@pytest.mark.parametrize("adapters", ["tcp,tcp", "tcp,lnet", "lnet,shm", "simulated"])
+def test_mad_25_mad_104_a_violation(compiled, tmp_path, adapters):  # noqa: F811
+    """The sender of a long block does not wait for a receiver that refuses it, through a gateway and directly; other connections get on."""
+    run_case(compiled, tmp_path, adapters, "violation", 5, MAD_CHECK="2")
+
+
 CONFIGURATION = """
 networks : ({ name : first; hosts : node; dev : tcp; }, { name : second; hosts : node; dev : shm; });
 application : { name : gateway; networks : {

@@ -63,15 +63,16 @@ def test_mad_10_mad_11_mad_13_mad_14_modes(run, name):
         assert re.findall(r"^ *(\d+) \d+\.\d{3}$", done.stderr, re.MULTILINE) == ["1", "66667", "133333", "199999"]
 
 
-CASES = {"later": 2, "long": 2, "figure_1": 2, "modes": 2, "thrice": 2, "empty": 2, "ready": 2, "half": 2, "several": 6, "senders": 8, "order": 2}
+CASES = {"later": 2, "long": 2, "figure_1": 2, "modes": 2, "thrice": 2, "empty": 2, "ready": 2, "half": 2, "several": 6, "senders": 8, "order": 2,
+         "violation": 2, "violation_of_three": 3, "violation_at_the_end": 3}
 
 
-def run_case(run, tmp_path, name, case, source="drivers"):
+def run_case(run, tmp_path, name, case, source="drivers", **variables):
     """A case of drivers.c or blocks.c: every rank must find that it is good."""
     program = tmp_path / source
     command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / f"{source}.c", "-o", program, f"-L{LIB}", "-lmadeleine",
              f"-Wl,-rpath,{LIB}"])
-    assert run(name, CASES[case], program, case).stdout.splitlines() == [case] * CASES[case]
+    assert run(name, CASES[case], program, case, **variables).stdout.splitlines() == [case] * CASES[case]
 
 
 # One launcher by default. With Open MPI the same driver runs over another library.
@@ -133,6 +134,13 @@ def test_mad_36_one_incoming_and_several_outgoing(run, tmp_path, name):
 @NAMES
 def test_mad_31_messages_in_order(run, tmp_path, name):
     run_case(run, tmp_path, name, "order")
+
+
+@NAMES
+@pytest.mark.parametrize("case", ["violation", "violation_of_three", "violation_at_the_end"])
+def test_mad_25_mad_83_mad_88_a_violation(run, tmp_path, name, case):
+    """The sender of a block that the receiver refuses does not hang; other connections get on, and all channels close."""
+    run_case(run, tmp_path, name, case, MAD_CHECK="2")
 
 
 @BOTH

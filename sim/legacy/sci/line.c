@@ -378,7 +378,7 @@ sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned flags, 
                                                                    : SCI_ERR_OK))
         return SCI_SEQ_NOT_RETRIABLE;
     sim_settle();
-    if (!sequence->failed && sequence->undecided != 0)
+    if (!sequence->failed && (sequence->undecided != 0 || sequence->settled_at > sim_now()))
         return SCI_SEQ_PENDING;
     return status_of(sequence);
 }

@@ -156,6 +156,7 @@ static int connection_exit(p_mad_connection_t in, p_mad_connection_t out)
     adapter = peer->channel->adapter;
     port_mutex_lock(&adapter->mutex);
     peer->channel->peers[in->remote_host_id] = NULL;
+    adapter->due -= peer->refusal_due + peer->ack_due;
     port_mutex_unlock(&adapter->mutex);
     free_list(peer->first);
     free(peer);
@@ -199,6 +200,8 @@ void mad_sbp_register(p_mad_driver_t driver)
         .receive_buffer = mad_sbp_receive_buffer,
         .send_buffer_group = mad_entry_send_group,
         .receive_sub_buffer_group = receive_group,
+        .quiesce = mad_sbp_quiesce,
+        .give_up = mad_sbp_give_up,
         .send_static = mad_sbp_send_buffer,
     };
 

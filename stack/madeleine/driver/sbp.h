@@ -14,7 +14,11 @@
 
 #include "internal.h"
 
-enum msbp_type { MSBP_REQUEST, MSBP_ACK, MSBP_DATA, MSBP_INTERNAL };
+/*
+ * REFUSED: the receiver's blocks are not the sender's, and it takes no more of them. The sender
+ * answers with ACK, behind which nothing follows on the channel.
+ */
+enum msbp_type { MSBP_REQUEST, MSBP_ACK, MSBP_DATA, MSBP_INTERNAL, MSBP_REFUSED };
 
 /* Behind the kernel's header. */
 struct msbp_header {
@@ -46,6 +50,10 @@ struct msbp_peer {
     p_mad_connection_t in, out;
     bool lost;
     bool announced; /* the first frame of the open message has been sent */
+    bool gave_up; /* this process takes nothing more from the peer: its frames are dropped */
+    bool acked; /* and the peer has answered that it sends nothing more */
+    bool refused; /* the peer takes nothing more from this process */
+    bool refusal_due, ack_due; /* to be sent when the kernel has an empty buffer */
     struct msbp_frame *first, *last; /* received */
     unsigned probes;
 };
@@ -66,6 +74,7 @@ struct msbp_adapter {
     unsigned long in, out; /* keys */
     unsigned held_in, held_out; /* buffers of the kernel */
     uint64_t probe_ns;
+    unsigned due; /* refusals and answers to them that have not been sent */
     struct msbp_channel *channels;
     struct msbp_frame *free;
     struct msbp_frame *unknown, *unknown_last; /* for channels that are not open yet */
@@ -100,7 +109,10 @@ void mad_sbp_sent(struct msbp_adapter *adapter, struct msbp_frame *frame); /* it
 /* The frame has a buffer of the kernel from now on. */
 void mad_sbp_hold(struct msbp_adapter *adapter, struct msbp_frame *frame, unsigned long key,
                   unsigned long kernel);
-/* An empty buffer of the kernel: waits for one, and sorts what comes meanwhile. 0: peer is lost. */
+/*
+ * An empty buffer of the kernel: waits for one, and sorts what comes meanwhile. 0: the peer is lost
+ * or has refused.
+ */
 unsigned long mad_sbp_empty(struct msbp_peer *peer);
 /* Sends what is behind the headers of a kernel's buffer, which is used up. */
 int mad_sbp_send(struct msbp_peer *peer, unsigned long kernel, enum msbp_type type,
@@ -108,7 +120,7 @@ int mad_sbp_send(struct msbp_peer *peer, unsigned long kernel, enum msbp_type ty
 /* Sorts one frame, if one is there. */
 bool mad_sbp_progress(struct msbp_adapter *adapter);
 void mad_sbp_sort_unknown(struct msbp_channel *channel);
-/* Begins and ends the wait of a thread; between them it calls mad_sbp_pass after each look. */
+/* The wait of a thread: mad_sbp_pass after each poll (true: a frame has come), then the end. */
 struct msbp_waiting {
     struct msbp_adapter *adapter;
     struct msbp_channel *channel;
@@ -117,10 +129,14 @@ struct msbp_waiting {
     struct port_timer timer;
     bool begun;
 };
-void mad_sbp_pass(struct msbp_waiting *waiting);
+bool mad_sbp_pass(struct msbp_waiting *waiting);
 void mad_sbp_pass_end(struct msbp_waiting *waiting);
 void mad_sbp_probe(struct msbp_peer *peer);
 void mad_sbp_lost(struct msbp_peer *peer, int code, const char *text);
+/* The peer learns that nothing more is taken from it. */
+void mad_sbp_refuse(struct msbp_peer *peer);
+/* What the refusals of this process and of its peers still need from it. */
+int mad_sbp_quiesce(p_mad_channel_t channel);
 
 /* ---- messages (sbp_message.c) ---------------------------------------------------------------- */
 
@@ -131,5 +147,6 @@ p_mad_buffer_t mad_sbp_get_static(p_mad_link_t link);
 int mad_sbp_return_static(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_sbp_send_buffer(p_mad_link_t link, p_mad_buffer_t buffer);
 int mad_sbp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer);
+void mad_sbp_give_up(p_mad_connection_t in);
 
 #endif

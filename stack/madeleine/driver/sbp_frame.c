@@ -86,6 +86,37 @@ static bool copy_out(struct msbp_adapter *adapter, struct msbp_frame *frame)
     return true;
 }
 
+static void free_frames(struct msbp_adapter *adapter, struct msbp_frame *first)
+{
+    while (first != NULL) {
+        struct msbp_frame *next = first->next;
+
+        mad_sbp_frame_free(adapter, first);
+        first = next;
+    }
+}
+
+/* ---- handing frames to the kernel ------------------------------------------------------------ */
+
+/* The buffer is used up. False: the kernel does not reach the peer. */
+static bool transmit(const struct msbp_peer *peer, unsigned long kernel, enum msbp_type type,
+                     uint32_t length)
+{
+    struct msbp_header header = {.channel = (uint8_t)peer->channel->object->id,
+                                 .type = (uint8_t)type};
+    SbpHeader_t outer = {
+        .cookie = {.destn_node = peer->in->remote_host_id, .len = (int)(MSBP_HEADERS + length)}};
+    char *at = (char *)kernel; /* NOLINT: SBP names frames so */
+
+    assert(length <= MSBP_PAYLOAD);
+    memcpy(at, &outer, sizeof(outer));
+    memcpy(at + SBP_HEADER_SIZE, &header, sizeof(header));
+    if (returnfullbuffer(peer->channel->adapter->out, kernel) != 0)
+        return true;
+    returnemptybuffer(peer->channel->adapter->out, kernel);
+    return false;
+}
+
 /* ---- sorting --------------------------------------------------------------------------------- */
 
 void mad_sbp_lost(struct msbp_peer *peer, int code, const char *text)
@@ -128,27 +159,109 @@ static struct msbp_channel *find_channel(const struct msbp_adapter *adapter, int
     return channel;
 }
 
-/* It is the receiver's; `unknown`: also if its channel is not open yet. */
-static void sort(struct msbp_adapter *adapter, struct msbp_frame *frame)
+static void set_due(struct msbp_peer *peer, bool *due)
+{
+    peer->channel->adapter->due += !*due;
+    *due = true;
+}
+
+/* What a peer says about refusals. False: the frame is none of these. */
+static bool note_refusal(struct msbp_peer *peer, const struct msbp_frame *frame)
+{
+    if (frame->type == MSBP_ACK && peer->gave_up) {
+        peer->acked = true;
+        return true;
+    }
+    if (frame->type != MSBP_REFUSED)
+        return false;
+    peer->refused = true;
+    mad_driver_note(peer->out, "the receiver's blocks are others", 0);
+    mad_connection_break(peer->out, MAD_ESYMM);
+    set_due(peer, &peer->ack_due);
+    return true;
+}
+
+/* Gives the frame to the connection that it is for. False: it can be freed. Needs the mutex. */
+static bool sort(struct msbp_adapter *adapter, struct msbp_frame *frame)
 {
     struct msbp_channel *channel = find_channel(adapter, frame->channel);
-    struct msbp_peer *peer;
+    struct msbp_peer *peer = NULL;
 
-    if (channel == NULL) {
+    if (channel != NULL && frame->origin >= 0 && frame->origin < channel->size)
+        peer = channel->peers[frame->origin];
+    if (peer == NULL) { /* its channel is not open yet, or it is of no process of the channel */
         append(&adapter->unknown, &adapter->unknown_last, frame);
-        return;
-    }
-    peer =
-        frame->origin >= 0 && frame->origin < channel->size ? channel->peers[frame->origin] : NULL;
-    if (peer == NULL) { /* of no process of the channel */
-        append(&adapter->unknown, &adapter->unknown_last, frame);
-        return;
+        return true;
     }
     peer->probes = 0;
+    if (note_refusal(peer, frame) || peer->gave_up)
+        return false;
     if (frame->type != MSBP_REQUEST && frame->type != MSBP_DATA)
         mad_sbp_lost(peer, MAD_EWIRE, "invalid message type");
     append(&peer->first, &peer->last, frame);
+    return true;
 }
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* The type of a frame that is due to the peer, which counts as sent. False: none is. */
+static bool take_due(struct msbp_peer *peer, enum msbp_type *type)
+{
+    if (peer == NULL || (!peer->refusal_due && !peer->ack_due))
+        return false;
+    *type = peer->refusal_due ? MSBP_REFUSED : MSBP_ACK;
+    *(peer->refusal_due ? &peer->refusal_due : &peer->ack_due) = false;
+    peer->channel->adapter->due--;
+    return true;
+}
+
+static struct msbp_peer *find_due(const struct msbp_adapter *adapter, enum msbp_type *type)
+{
+    const struct msbp_channel *channel;
+
+    for (channel = adapter->channels; channel != NULL; channel = channel->next)
+        for (int rank = 0; rank < channel->size; rank++)
+            if (take_due(channel->peers[rank], type))
+                return channel->peers[rank];
+    return NULL;
+}
+
+/* Waits for nothing: the kernel may have no empty buffer until other processes read. */
+static void send_due(struct msbp_adapter *adapter)
+{
+    struct msbp_peer *peer;
+    enum msbp_type type;
+    unsigned long kernel;
+
+    while (adapter->due != 0 && (kernel = pickupemptybuffer(adapter->out)) != 0) {
+        port_mutex_lock(&adapter->mutex);
+        peer = find_due(adapter, &type);
+        port_mutex_unlock(&adapter->mutex);
+        if (peer == NULL)
+            returnemptybuffer(adapter->out, kernel); /* another thread has sent it */
+        else
+            transmit(peer, kernel, type, 0); /* if the peer has gone, nobody waits for it */
+    }
+}
+
+void mad_sbp_refuse(struct msbp_peer *peer)
+{
+    struct msbp_adapter *adapter = peer->channel->adapter;
+    struct msbp_frame *unwanted = NULL;
+
+    port_mutex_lock(&adapter->mutex);
+    if (!peer->gave_up) {
+        peer->gave_up = true;
+        set_due(peer, &peer->refusal_due);
+        unwanted = peer->first;
+        peer->first = NULL;
+    }
+    port_mutex_unlock(&adapter->mutex);
+    free_frames(adapter, unwanted);
+    send_due(adapter);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
 
 /* A probe says that its sender lives, and no more. */
 static void take_internal(struct msbp_adapter *adapter, struct msbp_frame *frame)
@@ -168,7 +281,9 @@ bool mad_sbp_progress(struct msbp_adapter *adapter)
     struct msbp_header header;
     struct msbp_frame *frame;
     SbpHeader_t outer;
+    bool kept;
 
+    send_due(adapter);
     if (kernel == 0)
         return false;
     frame = mad_sbp_frame(adapter);
@@ -195,16 +310,18 @@ bool mad_sbp_progress(struct msbp_adapter *adapter)
         return true;
     }
     port_mutex_lock(&adapter->mutex);
-    sort(adapter, frame);
+    kept = sort(adapter, frame);
     wake_others(adapter);
     port_mutex_unlock(&adapter->mutex);
+    if (!kept)
+        mad_sbp_frame_free(adapter, frame);
     return true;
 }
 
 void mad_sbp_sort_unknown(struct msbp_channel *channel)
 {
     struct msbp_adapter *adapter = channel->adapter;
-    struct msbp_frame *frame;
+    struct msbp_frame *frame, *unwanted = NULL;
 
     port_mutex_lock(&adapter->mutex);
     frame = adapter->unknown;
@@ -212,10 +329,14 @@ void mad_sbp_sort_unknown(struct msbp_channel *channel)
     while (frame != NULL) {
         struct msbp_frame *next = frame->next;
 
-        sort(adapter, frame);
+        if (!sort(adapter, frame)) {
+            frame->next = unwanted;
+            unwanted = frame;
+        }
         frame = next;
     }
     port_mutex_unlock(&adapter->mutex);
+    free_frames(adapter, unwanted);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -259,15 +380,18 @@ static void begin(struct msbp_waiting *waiting)
     waiting->begun = true;
 }
 
-void mad_sbp_pass(struct msbp_waiting *waiting)
+bool mad_sbp_pass(struct msbp_waiting *waiting)
 {
     if (!waiting->begun)
         begin(waiting);
-    if (mad_sbp_progress(waiting->adapter) || !port_timer_rang(&waiting->timer))
-        return;
+    if (mad_sbp_progress(waiting->adapter))
+        return true;
+    if (!port_timer_rang(&waiting->timer))
+        return false;
     probe_for(waiting);
     port_timer_stop(&waiting->timer);
     port_timer_start(&waiting->timer, waiting->adapter->probe_ns);
+    return false;
 }
 
 void mad_sbp_pass_end(struct msbp_waiting *waiting)
@@ -283,6 +407,40 @@ void mad_sbp_pass_end(struct msbp_waiting *waiting)
     waiting->begun = false;
 }
 
+/* Whether the peer may still send frames, which somebody has to drop, or waits for an answer. */
+static bool is_unsettled(const struct msbp_peer *peer)
+{
+    return peer != NULL &&
+           (peer->refusal_due || peer->ack_due || (peer->gave_up && !peer->acked && !peer->lost));
+}
+
+/*
+ * Until each refused sender has answered: it may wait for buffers that its frames occupy here. One
+ * that has come to a fence does not answer; when nothing comes any more, it has sent all.
+ */
+int mad_sbp_quiesce(p_mad_channel_t channel)
+{
+    struct msbp_channel *own = mad_sbp_channel(channel);
+    struct msbp_waiting waiting;
+    struct port_timer silent;
+
+    for (int rank = 0; own != NULL && rank < own->size; rank++) {
+        if (!is_unsettled(own->peers[rank]))
+            continue;
+        waiting = (struct msbp_waiting){
+            .adapter = own->adapter, .channel = own, .peer = own->peers[rank]};
+        port_timer_start(&silent, own->adapter->probe_ns);
+        while (is_unsettled(own->peers[rank]) && !port_timer_rang(&silent))
+            if (mad_sbp_pass(&waiting)) {
+                port_timer_stop(&silent);
+                port_timer_start(&silent, own->adapter->probe_ns);
+            }
+        port_timer_stop(&silent);
+        mad_sbp_pass_end(&waiting);
+    }
+    return MAD_OK;
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 unsigned long mad_sbp_empty(struct msbp_peer *peer)
@@ -291,7 +449,7 @@ unsigned long mad_sbp_empty(struct msbp_peer *peer)
         .adapter = peer->channel->adapter, .channel = peer->channel, .peer = peer};
     unsigned long kernel;
 
-    while ((kernel = pickupemptybuffer(waiting.adapter->out)) == 0 && !peer->lost)
+    while ((kernel = pickupemptybuffer(waiting.adapter->out)) == 0 && !peer->lost && !peer->refused)
         mad_sbp_pass(&waiting);
     mad_sbp_pass_end(&waiting);
     return kernel;
@@ -299,18 +457,12 @@ unsigned long mad_sbp_empty(struct msbp_peer *peer)
 
 int mad_sbp_send(struct msbp_peer *peer, unsigned long kernel, enum msbp_type type, uint32_t length)
 {
-    struct msbp_header header = {.channel = (uint8_t)peer->channel->object->id,
-                                 .type = (uint8_t)type};
-    SbpHeader_t outer = {
-        .cookie = {.destn_node = peer->in->remote_host_id, .len = (int)(MSBP_HEADERS + length)}};
-    char *at = (char *)kernel; /* NOLINT: SBP names frames so */
-
-    assert(length <= MSBP_PAYLOAD);
-    memcpy(at, &outer, sizeof(outer));
-    memcpy(at + SBP_HEADER_SIZE, &header, sizeof(header));
-    if (!peer->lost && returnfullbuffer(peer->channel->adapter->out, kernel) != 0)
+    if (peer->lost || peer->refused) {
+        returnemptybuffer(peer->channel->adapter->out, kernel);
+        return mad_connection_error(peer->out);
+    }
+    if (transmit(peer, kernel, type, length))
         return MAD_OK;
-    returnemptybuffer(peer->channel->adapter->out, kernel);
     mad_sbp_lost(peer, MAD_EPEER, "the kernel does not reach the peer");
     return mad_connection_error(peer->out);
 }

@@ -36,6 +36,7 @@ static p_mad_connection_t next_message(struct msbp_channel *own)
             continue;
         if (own->peers[rank]->first->type != MSBP_REQUEST) {
             mad_sbp_lost(own->peers[rank], MAD_EWIRE, "unexpected message type");
+            mad_sbp_refuse(own->peers[rank]);
             continue;
         }
         own->last_served = rank;
@@ -206,4 +207,9 @@ int mad_sbp_receive_buffer(p_mad_link_t link, p_mad_buffer_t *buffer)
     (*buffer)->length = (*buffer)->bytes_written = frame->length;
     mad_cost(link->connection->channel, COPY, frame->length);
     return MAD_OK;
+}
+
+void mad_sbp_give_up(p_mad_connection_t in)
+{
+    mad_sbp_refuse(mad_sbp_peer(in));
 }

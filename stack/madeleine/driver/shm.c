@@ -152,7 +152,7 @@ static int send_buffer(p_mad_link_t link, p_mad_buffer_t buffer)
         if (length > view.slot_bytes)
             length = view.slot_bytes;
         if (slot == NULL) {
-            error = mad_shm_lost(link->connection);
+            error = mad_shm_send_failed(link, &view);
         } else {
             memcpy(slot, (char *)buffer->buffer + buffer->bytes_read, length);
             mad_shm_produce(link, &view, length);
@@ -240,6 +240,7 @@ void mad_shm_register(p_mad_driver_t driver)
         .receive_buffer = receive_buffer,
         .send_buffer_group = send_buffer_group,
         .receive_sub_buffer_group = receive_sub_buffer_group,
+        .give_up = mad_shm_give_up,
     };
 
     driver->interface = &table;

@@ -26,6 +26,7 @@ enum {
 struct shm_lane {
     alignas(64) uint64_t produced; /* slots, by the sender */
     alignas(64) uint64_t consumed; /* by the receiver */
+    uint32_t refused; /* the receiver consumes no more: its blocks are not the sender's */
     alignas(64) uint32_t sender_waits; /* the sender wants a byte at its doorbell */
     int32_t sender_doorbell; /* descriptor in the sender's process */
     uint32_t length[SHM_SHORT_SLOTS]; /* bytes in each slot */
@@ -49,6 +50,7 @@ struct shm_channel {
     size_t bytes;
     int fd, doorbell[2]; /* of the segment; the reading and the writing end */
     int last_served;
+    unsigned empty_polls;
     struct pollfd *descriptors; /* room for the doorbell and all peers */
     int *ranks;
 };
@@ -96,12 +98,14 @@ void mad_shm_drain(int doorbell);
 /* ---- slots (shm_lane.c) ---- */
 /* The lane of a link, in the direction of its connection. */
 struct shm_view mad_shm_view(p_mad_link_t link);
-/* Waits for an unused slot. NULL: the peer has gone. */
+/* Waits for an unused slot. NULL: the peer has gone or has refused, see mad_shm_send_failed. */
 char *mad_shm_slot(p_mad_link_t link, const struct shm_view *view);
 void mad_shm_produce(p_mad_link_t link, const struct shm_view *view, size_t length);
 /* Waits for a slot with data. MAD_OK, MAD_EPEER, MAD_EWIRE, MAD_EDRIVER. */
 int mad_shm_arrival(p_mad_link_t link, const struct shm_view *view, char **slot, size_t *length);
 void mad_shm_consume(p_mad_link_t link, const struct shm_view *view);
+int mad_shm_send_failed(p_mad_link_t link, const struct shm_view *view);
+void mad_shm_give_up(p_mad_connection_t in);
 int mad_shm_lost(p_mad_connection_t connection);
 p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel);
 p_mad_connection_t mad_shm_poll_message(p_mad_channel_t channel);

@@ -9,6 +9,8 @@
 
 #include "shm.h"
 
+enum { POLLS_PER_CHECK = 64 };
+
 static uint64_t load(const uint64_t *from)
 {
     return __atomic_load_n(from, __ATOMIC_SEQ_CST);
@@ -75,7 +77,12 @@ static bool has_room(const struct shm_view *view)
     return view->lane->produced - load(&view->lane->consumed) < view->slot_count;
 }
 
-/* False: the peer has gone. */
+static bool is_refused(const struct shm_view *view)
+{
+    return __atomic_load_n(&view->lane->refused, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* False: the peer has gone, or consumes no more. */
 static bool wait_for_room(p_mad_link_t link, const struct shm_view *view)
 {
     struct shm_peer *peer = mad_shm_peer(link->connection);
@@ -85,10 +92,10 @@ static bool wait_for_room(p_mad_link_t link, const struct shm_view *view)
         return false;
     __atomic_store_n(&view->lane->sender_doorbell, peer->own_doorbell[0], __ATOMIC_RELAXED);
     while (!has_room(view)) {
-        if (!alive)
+        if (!alive || is_refused(view))
             return false;
         __atomic_store_n(&view->lane->sender_waits, 1, __ATOMIC_SEQ_CST);
-        if (!has_room(view))
+        if (!has_room(view) && !is_refused(view))
             alive = sleep_at(peer->own_doorbell[0], peer->process);
     }
     return true;
@@ -99,6 +106,14 @@ char *mad_shm_slot(p_mad_link_t link, const struct shm_view *view)
     if (!has_room(view) && !wait_for_room(link, view))
         return NULL;
     return view->slots + view->lane->produced % view->slot_count * view->slot_bytes;
+}
+
+int mad_shm_send_failed(p_mad_link_t link, const struct shm_view *view)
+{
+    if (!is_refused(view))
+        return mad_shm_lost(link->connection);
+    mad_driver_note(link->connection, "the receiver's blocks are others", 0);
+    return MAD_ESYMM;
 }
 
 void mad_shm_produce(p_mad_link_t link, const struct shm_view *view, size_t length)
@@ -144,13 +159,11 @@ int mad_shm_arrival(p_mad_link_t link, const struct shm_view *view, char **slot,
     return MAD_OK;
 }
 
-void mad_shm_consume(p_mad_link_t link, const struct shm_view *view)
+static void wake_sender(p_mad_link_t link, struct shm_lane *lane)
 {
     struct shm_peer *peer = mad_shm_peer(link->connection);
-    struct shm_lane *lane = view->lane;
     int number;
 
-    __atomic_store_n(&lane->consumed, lane->consumed + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&lane->sender_waits, __ATOMIC_SEQ_CST) == 0 ||
         __atomic_exchange_n(&lane->sender_waits, 0, __ATOMIC_SEQ_CST) == 0)
         return;
@@ -160,6 +173,25 @@ void mad_shm_consume(p_mad_link_t link, const struct shm_view *view)
         peer->sender_number[link->id] = number;
     }
     mad_shm_ring(peer->sender_doorbell[link->id]); /* an open that failed: the sender has gone */
+}
+
+void mad_shm_consume(p_mad_link_t link, const struct shm_view *view)
+{
+    struct shm_lane *lane = view->lane;
+
+    __atomic_store_n(&lane->consumed, lane->consumed + 1, __ATOMIC_SEQ_CST);
+    wake_sender(link, lane);
+}
+
+/* The sender finds no room, or soon none, and learns why. */
+void mad_shm_give_up(p_mad_connection_t in)
+{
+    for (int i = 0; i < in->nb_link; i++) {
+        struct shm_view view = mad_shm_view(&in->link[i]);
+
+        __atomic_store_n(&view.lane->refused, 1, __ATOMIC_SEQ_CST);
+        wake_sender(&in->link[i], view.lane);
+    }
 }
 
 /* ---- noticing a message ---------------------------------------------------------------------- */
@@ -203,12 +235,22 @@ static unsigned wanted(p_mad_channel_t channel)
     return count;
 }
 
+/* After a wait for `count` peers. What a process sent before it ended is received. */
+static void note_deaths(p_mad_channel_t channel, unsigned count)
+{
+    struct shm_channel *own = channel->specific;
+
+    for (unsigned i = 0; i < count; i++)
+        if (own->descriptors[i + 1].revents != 0 && find_message(channel) == NULL)
+            mad_shm_lost(channel->input_connection[own->ranks[i]]);
+}
+
 p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel)
 {
     struct shm_channel *own = channel->specific;
     mad_event_t event = {.descriptors = own->descriptors};
     p_mad_connection_t in;
-    unsigned count, i;
+    unsigned count;
 
     while ((in = find_message(channel)) == NULL) {
         count = wanted(channel);
@@ -225,14 +267,22 @@ p_mad_connection_t mad_shm_receive_message(p_mad_channel_t channel)
             return NULL;
         }
         mad_shm_drain(own->doorbell[0]);
-        for (i = 0; i < count; i++)
-            if (own->descriptors[i + 1].revents != 0 && find_message(channel) == NULL)
-                mad_shm_lost(channel->input_connection[own->ranks[i]]);
+        note_deaths(channel, count);
     }
     return in;
 }
 
+/* Some polls also ask the kernel whether the peers are alive. */
 p_mad_connection_t mad_shm_poll_message(p_mad_channel_t channel)
 {
+    struct shm_channel *own = channel->specific;
+    mad_event_t event = {.descriptors = own->descriptors};
+    p_mad_connection_t in = find_message(channel);
+
+    if (in != NULL || ++own->empty_polls % POLLS_PER_CHECK != 0)
+        return in;
+    event.count = wanted(channel) + 1;
+    if (event.count > 1 && mad_wait(&event, 0) > 0)
+        note_deaths(channel, event.count - 1);
     return find_message(channel);
 }

@@ -72,6 +72,7 @@ static int adapter_init(p_mad_adapter_t adapter)
     if (own == NULL)
         return MAD_ENOMEM;
     adapter->specific = own;
+    port_mutex_init(&own->mutex);
     if (!adapter_number(adapter, &own->number))
         return MAD_EINVAL;
     own->segments = (uint32_t)bounded(mad_parameter("MAD_SISCI_SEGMENTS", MSISCI_SEGMENTS_MAX), 1,
@@ -103,6 +104,7 @@ static int adapter_exit(p_mad_adapter_t adapter)
         SCIClose(own->desc, 0, &error);
         SCITerminate();
     }
+    port_mutex_destroy(&own->mutex);
     free(own);
     adapter->specific = NULL;
     return error == SCI_ERR_OK ? MAD_OK : MAD_EDRIVER;

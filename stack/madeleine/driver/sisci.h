@@ -54,6 +54,8 @@ struct msisci_adapter {
     size_t opt_max;
     size_t dma_min; /* SIZE_MAX: blocks do not go by DMA */
     uint64_t probe_ns;
+    struct port_mutex mutex; /* of the list */
+    struct msisci_channel *channels; /* that are connected */
 };
 
 struct msisci_remote {
@@ -80,6 +82,7 @@ struct msisci_peer {
     bool gone; /* a callback said so */
     bool lost; /* the connections are broken */
     bool gave_up; /* this process consumes nothing more from the peer */
+    bool unsettled; /* nobody has seen yet whether the last credit has arrived */
     unsigned silent; /* probes in a row without an answer */
 };
 
@@ -90,6 +93,7 @@ struct msisci_channel {
     unsigned series; /* of the ids of the own segments */
     uint64_t polled_at; /* the last probe of a program that polls */
     struct msisci_peer **peers; /* by rank; NULL: none */
+    struct msisci_channel *next; /* of the adapter */
 };
 
 static inline struct msisci_adapter *mad_sisci_adapter(p_mad_adapter_t adapter)
@@ -108,6 +112,8 @@ static inline struct msisci_peer *mad_sisci_peer(p_mad_connection_t connection)
 /* ---- channels (sisci_connect.c) ---- */
 int mad_sisci_channel_init(p_mad_channel_t channel);
 int mad_sisci_channel_exit(p_mad_channel_t channel);
+/* Waits on other channels look after it no more; it may be called again. */
+void mad_sisci_unlist(struct msisci_channel *own);
 int mad_sisci_connection_init(p_mad_connection_t in, p_mad_connection_t out);
 int mad_sisci_connection_exit(p_mad_connection_t in, p_mad_connection_t out);
 int mad_sisci_publish(p_mad_channel_t channel); /* makes the own segments */

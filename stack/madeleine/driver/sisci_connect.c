@@ -39,6 +39,26 @@ int mad_sisci_channel_init(p_mad_channel_t channel)
     return own->peers != NULL ? MAD_OK : MAD_ENOMEM;
 }
 
+static void list(struct msisci_channel *own)
+{
+    port_mutex_lock(&own->adapter->mutex);
+    own->next = own->adapter->channels;
+    own->adapter->channels = own;
+    port_mutex_unlock(&own->adapter->mutex);
+}
+
+void mad_sisci_unlist(struct msisci_channel *own)
+{
+    struct msisci_channel **place;
+
+    port_mutex_lock(&own->adapter->mutex);
+    for (place = &own->adapter->channels; *place != NULL && *place != own; place = &(*place)->next)
+        ;
+    if (*place != NULL)
+        *place = own->next;
+    port_mutex_unlock(&own->adapter->mutex);
+}
+
 int mad_sisci_channel_exit(p_mad_channel_t channel)
 {
     struct msisci_channel *own = mad_sisci_channel(channel);
@@ -232,6 +252,8 @@ int mad_sisci_connect(p_mad_channel_t channel)
     for (rank = 0; rank < own->size && error == MAD_OK; rank++)
         if (own->peers[rank] != NULL)
             error = connect_peer(own, rank);
+    if (error == MAD_OK)
+        list(own);
     return error;
 }
 
@@ -254,6 +276,7 @@ int mad_sisci_drain(p_mad_channel_t channel)
 {
     struct msisci_channel *own = mad_sisci_channel(channel);
 
+    mad_sisci_unlist(own);
     for (int rank = 0; rank < own->size; rank++)
         for (uint32_t i = 0; i < MSISCI_SEGMENTS_MAX && own->peers[rank] != NULL; i++) {
             mad_sisci_dma_fini(own->peers[rank]);
@@ -270,6 +293,7 @@ int mad_sisci_connection_exit(p_mad_connection_t in, p_mad_connection_t out)
     assert(in->specific == out->specific);
     if (peer == NULL)
         return MAD_OK;
+    mad_sisci_unlist(peer->channel); /* it may not have been drained */
     for (uint32_t i = 0; i < MSISCI_SEGMENTS_MAX; i++) {
         mad_sisci_dma_fini(peer);
         remote_free(&peer->remote[i]);

@@ -38,6 +38,37 @@ static void probe(struct msisci_peer *peer)
         mad_sisci_lost(peer, MAD_EPEER, error);
 }
 
+static void repair_unsettled(const struct msisci_channel *channel)
+{
+    for (int rank = 0; rank < channel->size; rank++) {
+        struct msisci_peer *peer = channel->peers[rank];
+
+        if (peer != NULL && peer->unsettled && !peer->lost)
+            mad_sisci_repair(peer);
+    }
+}
+
+/* Their senders wait for credits while this process waits on another channel. */
+static void repair_others(const struct msisci_channel *channel)
+{
+    const mad_driver_t *driver = channel->object->adapter->driver;
+    const mad_madeleine_t *session = driver->madeleine;
+
+    for (int i = 0; i < session->nb_adapter; i++) {
+        struct msisci_adapter *adapter =
+            session->adapter[i].driver == driver ? mad_sisci_adapter(&session->adapter[i]) : NULL;
+        const struct msisci_channel *each;
+
+        if (adapter == NULL)
+            continue;
+        port_mutex_lock(&adapter->mutex);
+        for (each = adapter->channels; each != NULL; each = each->next)
+            if (each != channel)
+                repair_unsettled(each);
+        port_mutex_unlock(&adapter->mutex);
+    }
+}
+
 void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t nanoseconds)
 {
     uint64_t now = port_now();
@@ -58,6 +89,7 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
         if (!peer->lost)
             mad_sisci_repair(peer);
     }
+    repair_others(channel);
     SCI_PAUSE(seen, nanoseconds);
 }
 
@@ -105,6 +137,7 @@ int mad_sisci_repair(struct msisci_peer *peer)
     if (remote->sequence == NULL)
         return MAD_OK;
     status = SCICheckSequence(remote->sequence, 0, &error);
+    peer->unsettled = status == SCI_SEQ_PENDING;
     if (status == SCI_SEQ_OK || status == SCI_SEQ_PENDING)
         return MAD_OK;
     do
@@ -113,14 +146,34 @@ int mad_sisci_repair(struct msisci_peer *peer)
     return code;
 }
 
+/*
+ * An older credit that is still on its way could arrive behind the new one, which the sender then
+ * never sees: stores are in order only behind a barrier.
+ */
+static int await_credit(struct msisci_peer *peer)
+{
+    sci_error_t error;
+    bool retry;
+
+    if (!peer->unsettled)
+        return MAD_OK;
+    peer->unsettled = false;
+    if (SCICheckSequence(peer->remote[0].sequence, 0, &error) != SCI_SEQ_PENDING)
+        return MAD_OK;
+    return mad_sisci_settle(peer, &peer->remote[0], &retry);
+}
+
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
 {
     bool retry;
-    int error = MAD_OK;
+    int error = await_credit(peer);
 
+    if (error != MAD_OK)
+        return error;
     store_credit(peer);
     if (!more) { /* whether it arrives is seen when the process waits for something */
         SCIFlush(peer->remote[0].sequence, 0);
+        peer->unsettled = true;
         return MAD_OK;
     }
     do

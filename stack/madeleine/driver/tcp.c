@@ -138,7 +138,7 @@ void mad_tcp_register(p_mad_driver_t driver)
         .accept = mad_tcp_accept_peer,
         .connect = mad_tcp_connect_peer,
         .after_open_channel = mad_tcp_handshake,
-        .before_close_channel = mad_tcp_handshake,
+        .before_close_channel = mad_tcp_closing_handshake,
         .disconnect = mad_tcp_disconnect,
         .give_up = mad_tcp_give_up,
         .receive_message = mad_tcp_receive_message,

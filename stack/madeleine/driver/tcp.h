@@ -74,6 +74,7 @@ int mad_tcp_wait(int fd, short events);
 int mad_tcp_accept_peer(p_mad_channel_t channel);
 int mad_tcp_connect_peer(p_mad_connection_t out);
 int mad_tcp_handshake(p_mad_channel_t channel);
+int mad_tcp_closing_handshake(p_mad_channel_t channel);
 int mad_tcp_disconnect(p_mad_connection_t connection);
 
 /* ---- messages (tcp_message.c) ---- */

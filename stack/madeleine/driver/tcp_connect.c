@@ -212,22 +212,56 @@ static bool is_usable(p_mad_connection_t connection)
            mad_connection_error(connection->reverse) == MAD_OK;
 }
 
-int mad_tcp_handshake(p_mad_channel_t channel)
+/* The peer may wait for the next part of the handshake. */
+static void end_stream(p_mad_connection_t out, int error)
+{
+    mad_tcp_lost(out, error, 0);
+    mad_sock_reset(mad_tcp_peer(out)->fd);
+}
+
+static int shake_hands_with(p_mad_connection_t out, int turn, int own)
+{
+    if (!is_usable(out))
+        return MAD_OK;
+    return turn == own ? ask(out, own) : answer(out);
+}
+
+/*
+ * `closing`: a peer that has gone or has reset its connection is no failure, and a failure does not
+ * keep the other peers from their turns. They would wait.
+ */
+static int shake_hands(p_mad_channel_t channel, bool closing)
 {
     int size = configuration_of(channel)->size, own = configuration_of(channel)->local_host_id;
-    int error = MAD_OK, turn, rank;
+    int result = MAD_OK;
 
-    for (turn = 0; turn < size && error == MAD_OK; turn++) {
-        if (turn != own) {
-            if (is_usable(channel->output_connection[turn]))
-                error = answer(channel->output_connection[turn]);
-            continue;
+    for (int turn = 0; turn < size; turn++)
+        for (int rank = 0; rank < size; rank++) {
+            p_mad_connection_t out = channel->output_connection[turn == own ? rank : turn];
+            int error;
+
+            if ((turn == own) == (rank == own))
+                continue; /* a pair that does not have this process, or has it twice */
+            error = shake_hands_with(out, turn, own);
+            if (error != MAD_OK && !closing)
+                return error;
+            if (error != MAD_OK)
+                end_stream(out, error);
+            if (error == MAD_EWIRE)
+                result = error;
         }
-        for (rank = 0; rank < size && error == MAD_OK; rank++)
-            if (rank != own && is_usable(channel->output_connection[rank]))
-                error = ask(channel->output_connection[rank], own);
-    }
-    return error;
+    return result;
+}
+
+int mad_tcp_handshake(p_mad_channel_t channel)
+{
+    return shake_hands(channel, false);
+}
+
+/* A peer that has gone, or has reset its connection, is no failure of the close. */
+int mad_tcp_closing_handshake(p_mad_channel_t channel)
+{
+    return shake_hands(channel, true);
 }
 
 int mad_tcp_disconnect(p_mad_connection_t connection)

@@ -12,26 +12,9 @@
 #include "mpi_module.h"
 
 enum {
-    SERVICE,
-    TRANSFER,
     PIECE_BYTES = 1 << 30, /* counts are int in MPI; a larger block is several messages */
     ALIGNMENT = 32,
     BUSY_PASSES = 1000
-};
-
-struct mpi_channel {
-    MPI_Comm communicator; /* its ranks are those of the session, or those of `place` */
-    int *place; /* of a rank in a communicator of some processes, or NULL */
-    bool open;
-    int last_served, own;
-};
-
-/* Of one direction: room for the description of a group. */
-struct mpi_connection {
-    bool armed; /* a message has begun, and nothing of it was sent */
-    MPI_Aint *places;
-    int *lengths;
-    int room;
 };
 
 static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
@@ -52,12 +35,14 @@ void mad_mpi_pause(unsigned *passes)
     mad_event_t nothing = {.descriptors = NULL};
     int64_t most = 50000, timeout_ns = 0;
 
+    mad_mpi_drop_refused();
     if (++*passes > BUSY_PASSES)
         timeout_ns = (int64_t)(*passes - BUSY_PASSES) * 1000;
     mad_wait(&nothing, timeout_ns < most ? timeout_ns : most);
 }
 
-int mad_mpi_complete(MPI_Request *request)
+/* A sender learns meanwhile that its peer refuses the message. */
+static int complete(p_mad_connection_t connection, bool out, MPI_Request *request)
 {
     unsigned passes = 0;
     int done = 0, code;
@@ -66,6 +51,8 @@ int mad_mpi_complete(MPI_Request *request)
         code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || done)
             return code;
+        if (out)
+            mad_mpi_poll_refusal(connection);
         mad_mpi_pause(&passes);
     }
 }
@@ -90,6 +77,7 @@ static int channel_init(p_mad_channel_t channel)
 
     if (own == NULL)
         return MAD_ENOMEM;
+    own->object = channel;
     own->own = configuration_of(channel)->local_host_id;
     own->last_served = configuration_of(channel)->size - 1; /* rank 0 is the first */
     channel->specific = own;
@@ -131,13 +119,6 @@ static bool has_all(p_mad_channel_t channel)
     return true;
 }
 
-static int place_of(p_mad_channel_t channel, int rank)
-{
-    const struct mpi_channel *own = channel->specific;
-
-    return own->place != NULL ? own->place[rank] : rank;
-}
-
 /* All processes have agreed on the channel, so all of them come here. */
 static int after_open_channel(p_mad_channel_t channel)
 {
@@ -152,6 +133,7 @@ static int after_open_channel(p_mad_channel_t channel)
         return error;
     own->open = true;
     MPI_Comm_set_errhandler(own->communicator, MPI_ERRORS_RETURN);
+    mad_mpi_list(own);
     return MAD_OK;
 }
 
@@ -159,8 +141,10 @@ static int channel_exit(p_mad_channel_t channel)
 {
     struct mpi_channel *own = channel->specific;
 
-    if (own != NULL && own->open)
+    if (own != NULL && own->open) {
+        mad_mpi_unlist(own);
         MPI_Comm_free(&own->communicator);
+    }
     if (own != NULL)
         free(own->place);
     free(own);
@@ -212,22 +196,28 @@ static int send_bytes(p_mad_connection_t out, const void *bytes, int count, MPI_
                       int tag)
 {
     MPI_Request request;
-    int code = MPI_Isend(bytes, count, type, place_of(out->channel, out->remote_host_id), tag,
-                         communicator_of(out), &request);
+    int code;
 
+    if (mad_mpi_refused(out))
+        return MAD_ESYMM;
+    code = MPI_Isend(bytes, count, type, mad_mpi_place(out->channel->specific, out->remote_host_id),
+                     tag, communicator_of(out), &request);
     if (code == MPI_SUCCESS)
-        code = mad_mpi_complete(&request);
-    return code == MPI_SUCCESS ? MAD_OK : failed(out, code);
+        code = complete(out, true, &request);
+    if (code != MPI_SUCCESS)
+        return failed(out, code);
+    return mad_mpi_refused(out) ? MAD_ESYMM : MAD_OK;
 }
 
 static int receive_bytes(p_mad_connection_t in, void *bytes, int count, MPI_Datatype type)
 {
     MPI_Request request;
-    int code = MPI_Irecv(bytes, count, type, place_of(in->channel, in->remote_host_id), TRANSFER,
-                         communicator_of(in), &request);
+    int code =
+        MPI_Irecv(bytes, count, type, mad_mpi_place(in->channel->specific, in->remote_host_id),
+                  TRANSFER, communicator_of(in), &request);
 
     if (code == MPI_SUCCESS)
-        code = mad_mpi_complete(&request);
+        code = complete(in, false, &request);
     return code == MPI_SUCCESS ? MAD_OK : failed(in, code);
 }
 
@@ -251,6 +241,22 @@ static int announce(p_mad_connection_t out)
     return send_bytes(out, &channel->own, 1, MPI_INT, SERVICE);
 }
 
+static bool is_usable(const struct mpi_channel *own, int rank)
+{
+    p_mad_channel_t channel = own->object;
+
+    return rank != own->own && mad_channel_has(channel, rank) &&
+           mad_connection_error(channel->input_connection[rank]) == MAD_OK;
+}
+
+static bool any_left(const struct mpi_channel *own)
+{
+    for (int rank = 0; rank < configuration_of(own->object)->size; rank++)
+        if (is_usable(own, rank))
+            return true;
+    return false;
+}
+
 /* Senders are served in turn, so each one is asked for. */
 static p_mad_connection_t poll_message(p_mad_channel_t channel)
 {
@@ -261,13 +267,13 @@ static p_mad_connection_t poll_message(p_mad_channel_t channel)
         int rank = (own->last_served + i) % size;
 
         found = 0;
-        if (rank != own->own && mad_channel_has(channel, rank))
-            code = MPI_Iprobe(place_of(channel, rank), SERVICE, own->communicator, &found,
+        if (is_usable(own, rank))
+            code = MPI_Iprobe(mad_mpi_place(own, rank), SERVICE, own->communicator, &found,
                               MPI_STATUS_IGNORE);
         if (!found || code != MPI_SUCCESS)
             continue;
-        code = MPI_Recv(&announced, 1, MPI_INT, place_of(channel, rank), SERVICE, own->communicator,
-                        MPI_STATUS_IGNORE);
+        code = MPI_Recv(&announced, 1, MPI_INT, mad_mpi_place(own, rank), SERVICE,
+                        own->communicator, MPI_STATUS_IGNORE);
         if (code == MPI_SUCCESS && announced == rank) {
             own->last_served = rank;
             return channel->input_connection[rank];
@@ -290,8 +296,13 @@ static p_mad_connection_t receive_message(p_mad_channel_t channel)
     p_mad_connection_t in;
     unsigned passes = 0;
 
-    while ((in = poll_message(channel)) == NULL && !has_failed(channel))
+    while ((in = poll_message(channel)) == NULL && !has_failed(channel)) {
+        if (!any_left(channel->specific)) {
+            mad_channel_fail(channel, MAD_EPEER, "no peer is left");
+            return NULL;
+        }
         mad_mpi_pause(&passes);
+    }
     return in;
 }
 
@@ -440,6 +451,8 @@ const mad_driver_interface_t *mad_mpi_module_interface(void)
         .receive_buffer = receive_buffer,
         .send_buffer_group = send_buffer_group,
         .receive_sub_buffer_group = receive_sub_buffer_group,
+        .quiesce = mad_mpi_quiesce,
+        .give_up = mad_mpi_give_up,
     };
 
     return &table;

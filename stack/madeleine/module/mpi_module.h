@@ -11,9 +11,50 @@
 
 /* Starts MPI if the program has not; false: it has ended already, or has no threads. */
 bool mad_mpi_start(void);
-/* Waits in the way that the program has chosen until the request is complete. */
-int mad_mpi_complete(MPI_Request *request);
 /* One fruitless pass of a loop that polls MPI: the passes so far. */
 void mad_mpi_pause(unsigned *passes);
+
+/* Tags. REFUSED and ACK have no data. */
+enum mpi_tag {
+    SERVICE,
+    TRANSFER,
+    REFUSED, /* the receiver's blocks are not the sender's, and it takes no more of them */
+    ACK /* of a refusal: nothing follows from the sender */
+};
+
+struct mpi_channel {
+    p_mad_channel_t object;
+    MPI_Comm communicator; /* its ranks are those of the session, or those of `place` */
+    int *place; /* of a rank in a communicator of some processes, or NULL */
+    bool open;
+    int last_served, own;
+    struct mpi_channel *next; /* of all that are open */
+};
+
+/* Of one direction. */
+struct mpi_connection {
+    bool armed; /* a message has begun, and nothing of it was sent */
+    bool gave_up, acked; /* incoming: the peer's messages are dropped; it has sent the last one */
+    bool refused, ack_due; /* outgoing: the peer drops the messages, and waits for the answer */
+    MPI_Aint *places; /* room for the description of a group */
+    int *lengths;
+    int room;
+};
+
+static inline int mad_mpi_place(const struct mpi_channel *own, int rank)
+{
+    return own->place != NULL ? own->place[rank] : rank;
+}
+
+/* ---- refusals (mpi_refuse.c) ---- */
+void mad_mpi_list(struct mpi_channel *own);
+void mad_mpi_unlist(struct mpi_channel *own);
+void mad_mpi_give_up(p_mad_connection_t in);
+/* Receives and drops what refused senders of all channels have sent. */
+void mad_mpi_drop_refused(void);
+/* Whether the receiver has refused, as far as mad_mpi_poll_refusal has found; answers it. */
+bool mad_mpi_refused(p_mad_connection_t out);
+void mad_mpi_poll_refusal(p_mad_connection_t out);
+int mad_mpi_quiesce(p_mad_channel_t channel);
 
 #endif

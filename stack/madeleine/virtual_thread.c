@@ -177,8 +177,10 @@ static void direct_lost(struct mad_virtual *own, p_mad_connection_t connection)
 
     port_mutex_lock(&own->mutex);
     if (own->parts[peer->part].regular == connection->channel) {
-        mad_connection_break(connection->way == mad_incoming_connection ? peer->in : peer->out,
-                             mad_connection_error(connection));
+        bool outgoing =
+            connection->channel->output_connection[connection->remote_host_id] == connection;
+
+        mad_connection_break(outgoing ? peer->out : peer->in, mad_connection_error(connection));
         port_condition_broadcast(&own->changed);
     }
     port_mutex_unlock(&own->mutex);

@@ -5,72 +5,8 @@
  * good, and ends with 1 otherwise.
  */
 #include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <unistd.h>
 
-#include <madeleine.h>
-
-#define S mad_send_SAFER
-#define L mad_send_LATER
-#define C mad_send_CHEAPER
-#define E mad_receive_EXPRESS
-#define R mad_receive_CHEAPER
-
-#define CHECK(condition)                                                    \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                        \
-        }                                                                   \
-    } while (0)
-
-static p_mad_madeleine_t session;
-static p_mad_channel_t control; /* for barriers */
-static int size, rank, failures, last_code;
-
-static void on_failure(const mad_failure_t *failure, void *arg)
-{
-    failures++;
-    last_code = failure->code;
-}
-
-static void send(p_mad_channel_t channel, int to, int number)
-{
-    p_mad_connection_t out = mad_begin_packing(channel, to);
-
-    CHECK(out != NULL);
-    mad_pack(out, &number, sizeof(number), S, E);
-    mad_end_packing(out);
-}
-
-static int receive(p_mad_channel_t channel, int *from)
-{
-    p_mad_connection_t in = mad_begin_unpacking(channel);
-    int number = -1;
-
-    CHECK(in != NULL);
-    if (from != NULL)
-        *from = in->remote_host_id;
-    mad_unpack(in, &number, sizeof(number), S, E);
-    mad_end_unpacking(in);
-    return number;
-}
-
-static void barrier(void)
-{
-    int i;
-
-    if (rank != 0) {
-        send(control, 0, 1);
-        receive(control, NULL);
-        return;
-    }
-    for (i = 1; i < size; i++)
-        receive(control, NULL);
-    for (i = 1; i < size; i++)
-        send(control, i, 1);
-}
+#include "drivers.h"
 
 /* ---- contents and modes ---------------------------------------------------------------------- */
 
@@ -392,33 +328,6 @@ static void credit_elsewhere(p_mad_channel_t channel)
     }
 }
 
-/* Rank 0 polls, and learns that the others have gone: one has sent a message before. */
-static void poll_deserted(p_mad_channel_t channel)
-{
-    p_mad_connection_t in = NULL;
-    int number = -1;
-
-    mad_set_failure_handler(on_failure, NULL);
-    if (rank == 1)
-        send(channel, 0, 7);
-    if (rank != 0)
-        _exit(0);
-    while (mad_connection_error(channel->input_connection[2]) == MAD_OK || number < 0) {
-        in = mad_message_ready(channel);
-        if (in == NULL)
-            continue;
-        CHECK(in->remote_host_id == 1);
-        mad_unpack(in, &number, sizeof(number), S, E);
-        mad_end_unpacking(in);
-    }
-    CHECK(number == 7);
-    while (mad_connection_error(channel->input_connection[1]) == MAD_OK)
-        CHECK(mad_message_ready(channel) == NULL);
-    printf("both have gone\n");
-    fflush(stdout);
-    _exit(0); /* the session cannot end in order any more */
-}
-
 /* The boundaries of the transfer methods, which do not depend on anything else. */
 static const struct boundary {
     size_t length;
@@ -559,81 +468,7 @@ static void threads(p_mad_channel_t channel)
         pthread_join(thread[i], NULL);
 }
 
-/* A check level finds that the receiver's blocks are others: the sender of a long one learns it. */
-static void violate(p_mad_channel_t channel)
-{
-    static char large[16 << 20]; /* more than the buffers of sockets hold */
-    p_mad_connection_t connection;
-    int number = 1;
-
-    mad_set_failure_handler(on_failure, NULL);
-    if (rank == 0) {
-        connection = mad_begin_packing(channel, 1);
-        mad_pack(connection, &number, sizeof(number), S, E);
-        mad_pack(connection, large, sizeof(large), C, E);
-        mad_end_packing(connection);
-        CHECK(failures == 1 && (last_code == MAD_EPEER || last_code == MAD_ESYMM));
-    } else if (rank == 1) {
-        connection = mad_begin_unpacking(channel);
-        mad_unpack(connection, large, sizeof(number) / 2, S, E);
-        CHECK(failures == 1 && last_code == MAD_ESYMM);
-        mad_end_unpacking(connection);
-        CHECK(failures == 1);
-    }
-    mad_set_failure_handler(NULL, NULL);
-}
-
-/* Other channels get on. */
-static void violation(p_mad_channel_t channel)
-{
-    violate(channel);
-    barrier();
-}
-
-/*
- * Rank 1 does not wait for messages any more: it opens a channel while rank 0 sends to rank 2, and
- * closes all channels. No call of that fails.
- */
-static void violation_of_three(p_mad_channel_t channel)
-{
-    int i;
-
-    violate(channel);
-    for (i = 0; i < 200 && rank != 1; i++) {
-        if (rank == 0)
-            send(channel, 2, i);
-        else
-            CHECK(receive(channel, NULL) == i);
-    }
-    CHECK(mad_open_channel(session, 0) != NULL);
-}
-
-/*
- * The message is short, so that it has left before the receiver finds that its blocks are others.
- * The sender does not use the connection again, and all channels close.
- */
-static void violation_at_the_end(p_mad_channel_t channel)
-{
-    p_mad_connection_t connection;
-    int number = 1;
-
-    if (rank == 0) {
-        send(channel, 1, number);
-    } else if (rank == 1) {
-        mad_set_failure_handler(on_failure, NULL);
-        connection = mad_begin_unpacking(channel);
-        mad_unpack(connection, &number, sizeof(number) / 2, S, E);
-        mad_end_unpacking(connection);
-        CHECK(failures == 1 && last_code == MAD_ESYMM);
-        mad_set_failure_handler(NULL, NULL);
-    }
-    barrier();
-}
-
-static const struct {
-    const char *name;
-    void (*run)(p_mad_channel_t channel);
-} cases[] = {
+static const struct driver_case cases[] = {
     {"modes", every_size_and_mode},
     {"figure_1", figure_1},
     {"thrice", one_variable_three_times},
@@ -649,35 +484,13 @@ static const struct {
     {"choice", choice_of_links},
     {"credits", more_than_credits},
     {"credit_elsewhere", credit_elsewhere},
-    {"poll_deserted", poll_deserted},
     {"failing", failing},
     {"deserted", deserted},
     {"threads", threads},
     {"deadlock", deadlock},
-    {"violation", violation},
-    {"violation_of_three", violation_of_three},
-    {"violation_at_the_end", violation_at_the_end},
 };
 
 int main(int argc, char **argv)
 {
-    p_mad_channel_t channel;
-    bool known = false;
-
-    signal(SIGUSR1, SIG_IGN); /* by which the process manager tells of a death */
-    session = mad_init(&argc, argv, NULL, NULL);
-    size = session->configuration.size;
-    rank = session->configuration.local_host_id;
-    control = mad_open_named_channel(session, "control", 0);
-    channel = mad_open_channel(session, 0);
-    CHECK(argc == 2 && control != NULL && channel != NULL);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (strcmp(cases[i].name, argv[1]) == 0) {
-            known = true;
-            cases[i].run(channel);
-        }
-    CHECK(known);
-    mad_exit(session);
-    printf("%s\n", argv[1]);
-    return 0;
+    return run_case(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
 }

@@ -36,7 +36,7 @@ static int own_rank(p_mad_channel_t channel)
 static struct queue *queue_of(p_mad_connection_t connection)
 {
     int own = own_rank(connection->channel), peer = connection->remote_host_id;
-    bool out = connection->way == mad_outgoing_connection;
+    bool out = connection->channel->output_connection[peer] == connection;
 
     assert(connection->channel->id < MATRIX_CHANNELS && own < MATRIX_RANKS && peer < MATRIX_RANKS);
     return &queues[connection->channel->id][out ? own : peer][out ? peer : own];

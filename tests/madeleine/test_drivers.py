@@ -341,19 +341,19 @@ VIOLATED = pytest.mark.parametrize("network", ["tcp", "shm", "gni", "lnet", "sim
 @VIOLATED
 def test_mad_25_a_violation_ends_the_senders_wait(run_case, network):
     """The receiver finds another block than its own before a long one comes, and the sender of that does not hang."""
-    run_case(network, "violation", check=2)
+    run_case(network, "violation", check=2, source="violations")
 
 
 @VIOLATED
 def test_mad_25_mad_88_a_violation_between_two_of_three(run_case, network):
     """The sender reaches a third rank, and the channels close, while the receiver does not wait for messages."""
-    run_case(network, "violation_of_three", size=3, check=2)
+    run_case(network, "violation_of_three", size=3, check=2, source="violations")
 
 
 @VIOLATED
 def test_mad_83_mad_88_channels_close_after_a_violation(run_case, network):
     """The sender does not learn of it before it closes the channel; no process of the session reports a failure of the close."""
-    run_case(network, "violation_at_the_end", size=3, check=2)
+    run_case(network, "violation_at_the_end", size=3, check=2, source="violations")
 
 
 @pytest.mark.parametrize("lost", range(3))
@@ -365,7 +365,7 @@ def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, lost):
 
 @pytest.mark.parametrize("driver", ["tcp", "shm"])
 def test_mad_87_a_program_that_polls_learns_of_deaths(compiled, driver):
-    done = launcher.run("-n", 3, "-disable-auto-cleanup", program_of(compiled), "poll_deserted", env=launcher.environment(MAD_ADAPTERS=driver))
+    done = launcher.run("-n", 3, "-disable-auto-cleanup", compiled("violations", *WARNINGS), "poll_deserted", env=launcher.environment(MAD_ADAPTERS=driver))
     assert done.stdout == "both have gone\n", done
 
 

@@ -68,7 +68,7 @@ CASES = {"later": 2, "long": 2, "figure_1": 2, "modes": 2, "thrice": 2, "empty":
 
 
 def run_case(run, tmp_path, name, case, source="drivers", **variables):
-    """A case of drivers.c or blocks.c: every rank must find that it is good."""
+    """A case of drivers.c, violations.c or blocks.c: every rank must find that it is good."""
     program = tmp_path / source
     command(["gcc", f"-I{jacquard.ROOT}/stack/madeleine/include", "-pthread", HERE / f"{source}.c", "-o", program, f"-L{LIB}", "-lmadeleine",
              f"-Wl,-rpath,{LIB}"])
@@ -140,7 +140,7 @@ def test_mad_31_messages_in_order(run, tmp_path, name):
 @pytest.mark.parametrize("case", ["violation", "violation_of_three", "violation_at_the_end"])
 def test_mad_25_mad_83_mad_88_a_violation(run, tmp_path, name, case):
     """The sender of a block that the receiver refuses does not hang; other connections get on, and all channels close."""
-    run_case(run, tmp_path, name, case, MAD_CHECK="2")
+    run_case(run, tmp_path, name, case, "violations", MAD_CHECK="2")
 
 
 @BOTH

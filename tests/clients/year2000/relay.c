@@ -64,7 +64,8 @@ static void master()
     DISP("sum of the ranks: %d", sum);
 }
 
-static int pass_token(token) int token;
+static int pass_token(token)
+int token;
 {
     p_mad_connection_t in, out;
 

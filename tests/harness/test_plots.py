@@ -139,7 +139,7 @@ def test_texts_do_not_overlap(campaign):
 def test_a_campaign_is_drawn_with_its_failures(campaign, tmp_path):
     runs = results.read(campaign).runs
     assert len(runs) == 8 and 0 < sum(not run.ok for run in runs) < 8
-    assert plot.varying(runs) == ["jobs.pingpong.args.bytes"] and runs[0].why == "" and any("pingpong.latency.max below" in run.why for run in runs)
+    assert plot.varying(runs) == ["jobs.pingpong.args.bytes"] and any(run.why == "" for run in runs) and any("pingpong.latency.max below" in run.why for run in runs)
     for kind, name in (("curve", "c.pdf"), ("compare", "c.svg")):
         assert drawn(kind, campaign, "--metric", "pingpong.latency.max", "-o", tmp_path / name) == 0
     text = (tmp_path / "c.svg").read_text()

@@ -80,9 +80,9 @@ def test_only_injects_the_chosen_faults():
     numbers = [fault["number"] for fault in every["injected"]]
     assert numbers[:5] == [1, 2, 3, 4, 5]
     chosen = result_of(FIRST, "--set", LOSS, "--set", "expect=[]", "--set", "faults.loss.only=[5, 2]")["faults"][0]
-    assert [(fault["number"], fault["candidate"]) for fault in chosen["injected"]] == [
-        (fault["number"], fault["candidate"]) for fault in every["injected"] if fault["number"] in (2, 5)]
-    assert chosen["fired"] == 2
+    assert [fault["number"] for fault in chosen["injected"]] == [2, 5] and chosen["fired"] == 2
+    # Without the other faults nothing is sent again, so later ones may hit another candidate.
+    assert chosen["injected"][0]["candidate"] == every["injected"][1]["candidate"]
 
 
 @pytest.mark.parametrize("value", ["0", "x", "[]", "[1, 1]", "[[1]]", "{a: 1}", "-1"])

@@ -7,7 +7,7 @@
 
 static void calls_in_any_order(void **state)
 {
-    uint64_t seeds = (uint64_t)test_full(500, 30000), seed;
+    uint64_t seeds = (uint64_t)test_seeds(500, 30000), seed;
     const struct sequence_counts *counts = &sequence_counts;
 
     (void)state;

@@ -322,7 +322,7 @@ static void parking_of_threads_is_exact(void **state)
     uint64_t seed, things = 0, events = 0, events_polled = 0;
     int i, j;
 
-    for (seed = 1; seed <= (uint64_t)test_full(200, 2000); seed++) {
+    for (seed = 1; seed <= (uint64_t)test_seeds(200, 2000); seed++) {
         events_polled += simulate(seed, true);
         memcpy(polled, processes, sizeof polled);
         events += simulate(seed, false);

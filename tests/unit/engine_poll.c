@@ -506,7 +506,7 @@ static uint64_t compare_parked(uint64_t seed, bool same_poll)
 static void parking_is_exact(void **state)
 {
     static const uint64_t special[] = {832, 1112, 1202, 3255, 5025, 5147};
-    uint64_t seeds = (uint64_t)test_full(100, 300), k, noticed = 0;
+    uint64_t seeds = (uint64_t)test_seeds(100, 300), k, noticed = 0;
 
     for (k = 0; k < seeds; k++)
         noticed += compare_parked(k + 1, false);
@@ -518,7 +518,7 @@ static void parking_is_exact(void **state)
 
 static void parking_of_one_repeated_poll_is_exact(void **state)
 {
-    uint64_t seeds = (uint64_t)test_full(150, 600), seed, noticed = 0;
+    uint64_t seeds = (uint64_t)test_seeds(150, 600), seed, noticed = 0;
 
     for (seed = 1; seed <= seeds; seed++)
         noticed += compare_parked(seed, true);

@@ -192,7 +192,7 @@ static int post_receives(struct stream *stream, uint32_t posted, uint32_t end)
     return rc == VIP_SUCCESS ? 0 : fail(stream, "a receive", rc);
 }
 
-/* What has arrived; nothing more comes after a while. */
+/* Takes the messages that have arrived, until none has come for QUIET_MS. */
 static int receive_window(struct stream *stream, uint32_t end)
 {
     VIP_RETURN rc = VIP_SUCCESS;

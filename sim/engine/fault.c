@@ -127,11 +127,14 @@ static bool is_listed(const struct sim_fault_rule *rule, uint64_t number)
     return false;
 }
 
-/* The stream of a rule's random numbers for the subjects of one source. What another node sends at
- * the same time, before or after, does not change which of these the rule hits. */
-static struct sim_random *stream_of(struct sim_fault_rule *rule, uint32_t source)
+/* The stream of a rule's random numbers for the subjects of one node: of their source, or of their
+ * target if they have no source. What happens at another node at the same time, before or after,
+ * does not change which of them the rule hits. */
+static struct sim_random *stream_of(struct sim_fault_rule *rule,
+                                    const struct sim_fault_subject *subject)
 {
-    size_t index = source == SIM_FAULT_ANY ? 0 : (size_t)source + 1;
+    uint32_t node = subject->source != SIM_FAULT_ANY ? subject->source : subject->target;
+    size_t index = node == SIM_FAULT_ANY ? 0 : (size_t)node + 1;
 
     if (index >= rule->streams_count) {
         size_t count = 2 * index + 16;
@@ -155,13 +158,13 @@ static struct sim_random *stream_of(struct sim_fault_rule *rule, uint32_t source
 
 /* A rule draws its random number only when nothing else keeps it from firing: `skip` and windows
  * are exact. */
-static bool fires(struct sim_fault_rule *rule, uint32_t source)
+static bool fires(struct sim_fault_rule *rule, const struct sim_fault_subject *subject)
 {
     if (rule->seen++ < rule->skip)
         return false;
     if (rule->count_max != 0 && rule->chosen >= rule->count_max)
         return false;
-    if (rule->probability < 1.0 && !sim_random_chance(stream_of(rule, source), rule->probability))
+    if (rule->probability < 1.0 && !sim_random_chance(stream_of(rule, subject), rule->probability))
         return false;
     rule->chosen++;
     if (rule->only != NULL && !is_listed(rule, rule->chosen))
@@ -301,7 +304,7 @@ const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
     struct sim_fault_rule *rule;
 
     for (rule = point->rules; rule != NULL; rule = rule->next) {
-        if (matches(rule, subject) && fires(rule, subject->source)) {
+        if (matches(rule, subject) && fires(rule, subject)) {
             if (rule->fired <= SIM_FAULT_RECORDS_KEPT)
                 record_add(rule, rule->chosen, subject);
             return rule;

@@ -14,7 +14,7 @@
 #include "lib/tlist.h"
 #include "lib/types.h"
 
-/* What it returns is not used. It may take its time, and starts and stops no timer. */
+/* The return value is not used. The function may block. It must not start or stop a timer. */
 typedef unsigned long (*m0_timer_callback_t)(unsigned long data);
 
 enum m0_timer_type { M0_TIMER_SOFT, M0_TIMER_HARD, M0_TIMER_TYPE_NR };

@@ -165,7 +165,7 @@ static void set_due(struct msbp_peer *peer, bool *due)
     *due = true;
 }
 
-/* What a peer says about refusals. False: the frame is none of these. */
+/* Handles a frame that refuses a message or acknowledges a refusal. False: it is another frame. */
 static bool note_refusal(struct msbp_peer *peer, const struct msbp_frame *frame)
 {
     if (frame->type == MSBP_ACK && peer->gave_up) {

@@ -73,8 +73,8 @@ struct sim_fault_rule {
     uint64_t seen; /* subjects that matched, in the window */
     uint64_t chosen; /* subjects that the rule faults if `only` does not keep it from that */
     uint64_t fired; /* subjects that the rule faulted */
-    struct sim_random random; /* from which the stream of each source node is made */
-    struct sim_random *streams; /* by source node + 1; [0]: of subjects without a source */
+    struct sim_random random; /* from which the stream of each node is made */
+    struct sim_random *streams; /* by node + 1; [0]: of subjects without a node */
     size_t streams_count;
     struct sim_fault_rule *next;
 };
@@ -93,8 +93,8 @@ struct sim_fault_point *sim_fault_point_find(const char *name); /* NULL: no such
  * over label); the copy lives until sim_fini. The caller starts `rule->random` from the
  * simulation's seed: sim_random_init(&rule.random, seed, "fault", number of the rule). When it is
  * all zero it is made of the label and the number of rules before, the same for every seed. Each
- * source node has a stream of its own, made of it, so that the order of two nodes' subjects at the
- * same time does not decide which of them the rule hits.
+ * node, source or else target, has a stream of its own, made of it, so that the order of two nodes'
+ * subjects at the same time does not decide which of them the rule hits.
  */
 struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
                                           const struct sim_fault_rule *rule);

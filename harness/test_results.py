@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Makes docs/test-results.md and tests/checklists/skipped.csv from the JUnit files of ctest and pytest for a whole run
-(./dev test --full calls it). The closing lines of the runners are copied from what they printed, if their logs are given.
+"""Makes docs/test-results.md and tests/checklists/skipped.csv from the folders that the parts of a whole run left
+(./dev test --full calls it). Each folder has the JUnit files ctest.xml and pytest.xml, what the runners printed (ctest.log, pytest.log)
+and the facts of the part (`part.json`: part, commit, date, seconds). The closing lines of the runners are copied from what they printed.
 
 skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also lists the tests of
 checklist items that are in the tree and were not part of the run, for example because their program was not built."""
 
 import argparse
 import csv
-import datetime
+import json
 import os
 import platform
 import re
@@ -62,14 +63,15 @@ def cmocka(output):
     return found
 
 
-def read(ctest, pytest):
+def read(folders):
     """The three kinds of tests: rows of (name, outcome, reason, seconds)."""
     programs, inside, python = [], [], []
-    for name, verdict, reason, seconds, output in cases(ctest):
-        programs.append((name, verdict, reason, seconds))
-        slow = FULL if name.endswith(".full") else ""
-        inside += [(test + slow, ended, "the test skips itself", 0.0) for test, ended in cmocka(output).items()]
-    python = [row[:4] for row in cases(pytest)]
+    for folder in folders:
+        for name, verdict, reason, seconds, output in cases(folder / "ctest.xml"):
+            programs.append((name, verdict, reason, seconds))
+            slow = FULL if name.endswith(".full") else ""
+            inside += [(test + slow, ended, "the test skips itself", 0.0) for test, ended in cmocka(output).items()]
+        python += [row[:4] for row in cases(folder / "pytest.xml")]
     return {"C test programs": programs, "tests in them": inside, "Python tests and scenarios": python}
 
 
@@ -112,32 +114,31 @@ def machine():
     return f"{os.cpu_count()} processors ({model}, {platform.machine()}), {round(pages / 2**30)} GiB of memory, {platform.system()}"
 
 
-def closing_lines(folder):
-    """runner → the line with which it ended, from its log in the folder."""
-    found = {}
-    for runner, pattern in CLOSING.items():
-        path = folder / f"{runner}.log"
-        if path.exists():
-            lines = pattern.findall(COLOUR.sub("", path.read_text(encoding="utf-8", errors="replace")))
-            found[runner] = lines[-1] if lines else "no closing line: it did not end by itself"
-    return found
+def closing_line(folder, runner):
+    """The line with which a runner ended, from its log in the folder."""
+    lines = CLOSING[runner].findall(COLOUR.sub("", (folder / f"{runner}.log").read_text(encoding="utf-8", errors="replace")))
+    return lines[-1] if lines else "no closing line: it did not end by itself"
 
 
-def page(kinds, seconds, missed, date, closing):
+def page(kinds, folders, missed):
+    parts = [json.loads((folder / "part.json").read_text(encoding="utf-8")) for folder in folders]
     yield "# Results of the whole test run"
     yield ""
     yield "`./dev test --full` writes this page. It runs every test, those of the slow set with the full numbers of the checklists"
     yield "included. `tests/COVERAGE.md` counts tests that were skipped in this run as covering nothing."
     yield ""
-    yield f"The run ended on {date} and took {round(seconds / 60)} minutes on {machine()}."
+    yield f"The run took {round(sum(part['seconds'] for part in parts) / 60)} minutes on {machine()}."
     yield ""
-    if closing:
-        yield "The last lines of the two runners:"
-        yield ""
-        yield "```text"
-        yield from (f"{runner}: {line}" for runner, line in closing.items())
-        yield "```"
-        yield ""
+    yield "| part | commit | ended on | minutes |"
+    yield "|---|---|---|---|"
+    yield from (f"| {part['part']} | `{part['commit']}` | {part['date']} | {round(part['seconds'] / 60)} |" for part in parts)
+    yield ""
+    yield "The last lines of the two runners:"
+    yield ""
+    yield "```text"
+    yield from (f"{runner}: {closing_line(folder, runner)}" for folder in folders for runner in CLOSING)
+    yield "```"
+    yield ""
     yield "| kind | run | passed | failed | skipped |"
     yield "|---|---|---|---|---|"
     for kind, rows in kinds.items():
@@ -170,16 +171,11 @@ def page(kinds, seconds, missed, date, closing):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="another tree")
-    parser.add_argument("--seconds", type=float, required=True, help="how long the run took")
-    parser.add_argument("--date", default=datetime.date.today().isoformat(), help="when it ended (default: today)")
-    parser.add_argument("--logs", type=Path, help="folder with ctest.log and pytest.log, what the runners printed")
-    parser.add_argument("ctest", type=Path, help="JUnit file of ctest")
-    parser.add_argument("pytest", type=Path, help="JUnit file of pytest")
+    parser.add_argument("folders", type=Path, nargs="+", help="what the parts of the run left, in order")
     options = parser.parse_args()
-    kinds = read(options.ctest, options.pytest)
+    kinds = read(options.folders)
     missed = never_ran(kinds, of_items(options.root))
-    closing = closing_lines(options.logs) if options.logs else {}
-    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.seconds, missed, options.date, closing)]) + "\n"
+    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.folders, missed)]) + "\n"
     (options.root / "docs/test-results.md").write_text(text, encoding="utf-8")
     with open(options.root / "tests/checklists/skipped.csv", "w", encoding="utf-8", newline="") as file:
         file.write(f"# {LICENCE}\n# Tests that the run of docs/test-results.md skipped. They cover nothing.\n")

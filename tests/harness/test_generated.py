@@ -140,15 +140,22 @@ PYTEST = """<testsuites><testsuite><testcase classname="tests.a.test_a" name="te
 
 
 def test_results_of_a_run(tmp_path):
-    write(tmp_path, {"ctest.xml": CTEST, "pytest.xml": PYTEST, "docs/x": "", "tests/checklists/x": "",
-                     "ctest.log": "50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =  72.50 sec\n",
-                     "pytest.log": "=== test session starts ===\n\x1b[32m==== \x1b[1m3 passed\x1b[0m, 3 skipped in 3.00s (0:00:03) ====\x1b[0m\n"})
-    done = script("test_results.py", tmp_path, "--seconds", "600", "--date", "2026-01-31", "--logs", str(tmp_path),
-                  str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml"))
+    ctest_log = "50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =  72.50 sec\n"
+    pytest_log = "=== test session starts ===\n\x1b[32m==== \x1b[1m3 passed\x1b[0m, 3 skipped in 3.00s (0:00:03) ====\x1b[0m\n"
+    write(tmp_path, {
+        "1/ctest.xml": CTEST, "1/pytest.xml": "<testsuites/>", "1/ctest.log": ctest_log, "1/pytest.log": "Terminated\n",
+        "1/part.json": '{"part": "1/2", "commit": "abc1234", "date": "2026-01-30", "seconds": 400}',
+        "2/ctest.xml": "<testsuite/>", "2/pytest.xml": PYTEST, "2/ctest.log": "100% tests passed, 0 tests failed out of 1\n",
+        "2/pytest.log": pytest_log, "2/part.json": '{"part": "2/2", "commit": "abc1235", "date": "2026-01-31", "seconds": 200}',
+        "docs/x": "", "tests/checklists/x": "",
+    })
+    done = script("test_results.py", tmp_path, str(tmp_path / "1"), str(tmp_path / "2"))
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "docs/test-results.md").read_text()
-    assert "The run ended on 2026-01-31 and took 10 minutes on " in text
-    assert "ctest: 50% tests passed, 1 tests failed out of 2\npytest: 3 passed, 3 skipped in 3.00s (0:00:03)\n" in text
+    assert "The run took 10 minutes on " in text
+    assert "| 1/2 | `abc1234` | 2026-01-30 | 7 |\n| 2/2 | `abc1235` | 2026-01-31 | 3 |\n" in text
+    assert ("ctest: 50% tests passed, 1 tests failed out of 2\npytest: no closing line: it did not end by itself\n"
+            "ctest: 100% tests passed, 0 tests failed out of 1\npytest: 3 passed, 3 skipped in 3.00s (0:00:03)\n") in text
     assert row(text, "C test programs") == "| C test programs | 2 | 1 | 1 | 0 |"
     assert row(text, "tests in them") == "| tests in them | 5 | 2 | 2 | 1 |"
     assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 6 | 3 | 0 | 3 |"
@@ -162,7 +169,7 @@ def test_results_of_a_run(tmp_path):
                                     "const struct CMUnitTest tests[] = {cmocka_unit_test(ugni_1_works),\n"
                                     "cmocka_unit_test_setup(ugni_7_not_built, 0)};\n",
                      "tests/a/test_c.py": "def test_ugni_9_here():\n    pass\n", "scenarios/a/ugni-5.yaml": "name: five\n"})
-    assert script("test_results.py", tmp_path, "--seconds", "600", str(tmp_path / "ctest.xml"), str(tmp_path / "pytest.xml")).returncode == 0
+    assert script("test_results.py", tmp_path, str(tmp_path / "1"), str(tmp_path / "2")).returncode == 0
     assert set(skipped.read_text().splitlines()[3:]) == {*missed[1:], *(
         f"{test},not part of the run" for test in ("ugni_7_not_built", "tests/a/test_c.py::test_ugni_9_here", "scenarios/a/ugni-5.yaml"))}
 

@@ -4,7 +4,7 @@
  * that do not fit, words beside messages, delivery-complete sends, the order in which receives
  * match, and multi-receive buffers. Each completion must be the right one, at the right time.
  */
-#include "support/fi.h"
+#include "support/fi_pair.h"
 
 static const struct workload_arg args[] = {
     WL_FI_ARGS,
@@ -12,45 +12,11 @@ static const struct workload_arg args[] = {
     {NULL},
 };
 
-#define PAGE 4096u
-#define LONG 200000u
 #define MULTI 65536u /* of a multi-receive buffer */
 #define LEAST 4096u /* bytes that are left of it when it is released */
 
-struct test {
-    struct wl_fi fi;
-    uint32_t peer;
-    fi_addr_t to;
-    uint8_t *in, *out;
-    struct wl_fi_event event; /* the last one */
-};
-
-static int fail(struct test *test, const char *what)
-{
-    return rank_fail(test->fi.rank, "%s: flags %#llx, %zu bytes, error %d, %zu bytes too long",
-                     what, (unsigned long long)test->event.entry.flags, test->event.entry.len,
-                     test->event.error, test->event.excess);
-}
-
-/* All ranks are here. */
-static int meet(struct test *test)
-{
-    uint64_t here = 1;
-
-    return wl_fi_exchange(&test->fi, &here, sizeof(here)) != NULL ? 0 : -1;
-}
-
-/* The next event, which must be that of this context. */
-static int next(struct test *test, const void *context, const char *what)
-{
-    if (!wl_fi_wait(&test->fi, &test->event))
-        return rank_fail(test->fi.rank, "%s: no completion", what);
-    rank_progress(test->fi.rank);
-    return test->event.entry.op_context == context ? 0 : fail(test, what);
-}
-
 /* Two events in any order; the last one is that of `second`, if they come as they should. */
-static int both(struct test *test, const void *first, const void *second, const char *what)
+static int both(struct wl_pair *test, const void *first, const void *second, const char *what)
 {
     struct wl_fi_event event, kept = {.error = -1};
     unsigned i;
@@ -64,35 +30,29 @@ static int both(struct test *test, const void *first, const void *second, const 
             return rank_fail(test->fi.rank, "%s: another completion, error %d", what, event.error);
     }
     test->event = kept;
-    return kept.error >= 0 ? 0 : fail(test, what);
-}
-
-static uint64_t seed(const struct test *test, bool ours, uint64_t number)
-{
-    return ours ? wl_fi_seed(test->fi.id, test->peer, number)
-                : wl_fi_seed(test->peer, test->fi.id, number);
+    return kept.error >= 0 ? 0 : wl_pair_fail(test, what);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static int receive(struct test *test, uint8_t *at, size_t bytes, uint64_t tag, uint64_t ignore)
+static int receive(struct wl_pair *test, uint8_t *at, size_t bytes, uint64_t tag, uint64_t ignore)
 {
     memset(at, 0, bytes);
     return wl_fi_post(&test->fi,
                       fi_trecv(test->fi.ep, at, bytes, NULL, FI_ADDR_UNSPEC, tag, ignore, at));
 }
 
-static int send(struct test *test, size_t bytes, uint64_t tag)
+static int send(struct wl_pair *test, size_t bytes, uint64_t tag)
 {
-    wl_pattern_fill(test->out, bytes, seed(test, true, bytes));
+    wl_pattern_fill(test->out, bytes, wl_pair_seed(test, true, bytes));
     return wl_fi_post(&test->fi,
                       fi_tsend(test->fi.ep, test->out, bytes, NULL, test->to, tag, test->out));
 }
 
 /* A message that is too long for its receive: its beginning arrives, and the rest is reported. */
-static int run_truncation(struct test *test)
+static int run_truncation(struct wl_pair *test)
 {
-    static const size_t sent[] = {100, 101, 1000, 50001, LONG},
+    static const size_t sent[] = {100, 101, 1000, 50001, WL_PAIR_LONG},
                         room[] = {50, 100, 999, 50000, 1003};
     int status = 0;
     size_t i;
@@ -105,44 +65,45 @@ static int run_truncation(struct test *test)
             status = both(test, test->out, test->in, "a message that is too long");
         if (status == 0 &&
             (test->event.error != FI_ETRUNC || test->event.excess != sent[i] - room[i] ||
-             wl_pattern_differs(test->in, room[i], seed(test, false, sent[i]))))
-            status = fail(test, "a message that is too long");
+             wl_pattern_differs(test->in, room[i], wl_pair_seed(test, false, sent[i]))))
+            status = wl_pair_fail(test, "a message that is too long");
         test->fi.errors = 0; /* this one was expected */
     }
     return status;
 }
 
 /* All lengths around those at which the way of a message changes. */
-static int run_lengths(struct test *test)
+static int run_lengths(struct wl_pair *test)
 {
-    static const size_t around[] = {8, 64, 960, 1024, 16384, 65536, LONG};
+    static const size_t around[] = {8, 64, 960, 1024, 16384, 65536, WL_PAIR_LONG};
     size_t i, bytes;
     int status = 0;
 
     for (i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
         for (bytes = around[i] - 5; bytes <= around[i] + 5 && status == 0; bytes++) {
-            status = receive(test, test->in, LONG + 64, bytes, 0);
+            status = receive(test, test->in, WL_PAIR_LONG + 64, bytes, 0);
             if (status == 0)
                 status = send(test, bytes, bytes);
             if (status == 0)
                 status = both(test, test->out, test->in, "a message");
-            if (status == 0 && (test->event.error != 0 || test->event.entry.len != bytes ||
-                                test->event.entry.tag != bytes || test->in[bytes] != 0 ||
-                                wl_pattern_differs(test->in, bytes, seed(test, false, bytes))))
-                status = fail(test, "a message");
+            if (status == 0 &&
+                (test->event.error != 0 || test->event.entry.len != bytes ||
+                 test->event.entry.tag != bytes || test->in[bytes] != 0 ||
+                 wl_pattern_differs(test->in, bytes, wl_pair_seed(test, false, bytes))))
+                status = wl_pair_fail(test, "a message");
         }
     }
     return status;
 }
 
-static int run_words(struct test *test)
+static int run_words(struct wl_pair *test)
 {
     static const size_t lengths[] = {0, 8, 600, 70000};
     int status = 0;
     size_t i;
 
     for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && status == 0; i++) {
-        status = receive(test, test->in, LONG, 9, 0);
+        status = receive(test, test->in, WL_PAIR_LONG, 9, 0);
         if (status == 0)
             status =
                 wl_fi_post(&test->fi, fi_tsenddata(test->fi.ep, test->out, lengths[i], NULL,
@@ -151,7 +112,7 @@ static int run_words(struct test *test)
             status = both(test, test->out, test->in, "a message with a word");
         if (status == 0 && (!(test->event.entry.flags & FI_REMOTE_CQ_DATA) ||
                             test->event.entry.data != 0x1234567890abcdef - i))
-            status = fail(test, "a message with a word");
+            status = wl_pair_fail(test, "a message with a word");
     }
     return status;
 }
@@ -159,9 +120,9 @@ static int run_words(struct test *test)
 /* ---- delivery -------------------------------------------------------------------------------- */
 
 /* A delivery-complete send may not end before its receive was posted, which is late. */
-static int run_delivery(struct test *test)
+static int run_delivery(struct wl_pair *test)
 {
-    static const size_t lengths[] = {8, 900, 30000, LONG};
+    static const size_t lengths[] = {8, 900, 30000, WL_PAIR_LONG};
     struct times {
         uint64_t received, ended;
     } mine;
@@ -174,7 +135,7 @@ static int run_delivery(struct test *test)
         struct fi_msg_tagged message = {
             .msg_iov = &iov, .iov_count = 1, .addr = test->to, .tag = 11, .context = test->out};
 
-        wl_pattern_fill(test->out, lengths[i], seed(test, true, i));
+        wl_pattern_fill(test->out, lengths[i], wl_pair_seed(test, true, i));
         status = wl_fi_post(
             &test->fi, fi_tsendmsg(test->fi.ep, &message, FI_DELIVERY_COMPLETE | FI_COMPLETION));
         if (test->fi.id < test->peer) /* the other one receives late */
@@ -186,17 +147,17 @@ static int run_delivery(struct test *test)
             status = both(test, test->in, test->out, "a delivery-complete send");
         mine.ended = rank_now();
         if (status == 0 && (test->event.error != 0 ||
-                            wl_pattern_differs(test->in, lengths[i], seed(test, false, i))))
-            status = fail(test, "a delivery-complete send");
+                            wl_pattern_differs(test->in, lengths[i], wl_pair_seed(test, false, i))))
+            status = wl_pair_fail(test, "a delivery-complete send");
         all = wl_fi_exchange(&test->fi, &mine, sizeof(mine));
         if (status == 0 && (all == NULL || mine.ended < all[test->peer].received))
-            status = fail(test, "a delivery-complete send ended before it was received");
+            status = wl_pair_fail(test, "a delivery-complete send ended before it was received");
     }
     return status;
 }
 
 /* The same, with only the send to wait for. */
-static int run_delivery_first(struct test *test)
+static int run_delivery_first(struct wl_pair *test)
 {
     bool leads = wl_fi_leads(&test->fi);
     struct iovec iov = {test->out, 64};
@@ -210,27 +171,28 @@ static int run_delivery_first(struct test *test)
         status = wl_fi_post(
             &test->fi, fi_tsendmsg(test->fi.ep, &message, FI_DELIVERY_COMPLETE | FI_COMPLETION));
         if (status == 0)
-            status = next(test, test->out, "a delivery-complete send");
+            status = wl_pair_next(test, test->out, "a delivery-complete send");
         mine = rank_now();
     } else {
         rank_compute(50000000);
         mine = rank_now();
         status = receive(test, test->in, 64, 12, 0);
         if (status == 0)
-            status = next(test, test->in, "a receive");
+            status = wl_pair_next(test, test->in, "a receive");
     }
     all = wl_fi_exchange(&test->fi, &mine, sizeof(mine));
     if (status == 0 && leads && (all == NULL || mine < all[test->peer]))
-        status = fail(test, "a delivery-complete send ended before it was received");
+        status = wl_pair_fail(test, "a delivery-complete send ended before it was received");
     return status;
 }
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
 /* Receives match in the order in which they were posted, messages in that in which they came. */
-static int run_matching(struct test *test)
+static int run_matching(struct wl_pair *test)
 {
-    uint8_t *masked = test->in, *exact = test->in + PAGE, *other = test->in + 2 * PAGE;
+    uint8_t *masked = test->in, *exact = test->in + WL_PAIR_PAGE,
+            *other = test->in + 2 * WL_PAIR_PAGE;
     int status = receive(test, masked, 8, 0x100000020, 0xf);
 
     if (status == 0)
@@ -238,7 +200,7 @@ static int run_matching(struct test *test)
     if (status == 0)
         status = receive(test, other, 8, 0x200000021, 0xf);
     if (status == 0)
-        status = meet(test);
+        status = wl_pair_meet(test);
     if (status == 0)
         status = send(test, 8, 0x100000021);
     if (status == 0)
@@ -255,7 +217,7 @@ static int run_matching(struct test *test)
 }
 
 /* Messages that came before their receives. */
-static int run_unexpected(struct test *test)
+static int run_unexpected(struct wl_pair *test)
 {
     static const uint64_t tags[] = {0x300000001, 0x400000002, 0x300000003, 0x300000001};
     uint8_t *at[4];
@@ -265,59 +227,59 @@ static int run_unexpected(struct test *test)
     for (i = 0; i < 4 && status == 0; i++) {
         status = send(test, 8 + i, tags[i]);
         if (status == 0)
-            status = next(test, test->out, "a send");
+            status = wl_pair_next(test, test->out, "a send");
     }
     if (status == 0)
-        status = meet(test);
+        status = wl_pair_meet(test);
     for (i = 0; i < 4; i++)
-        at[i] = test->in + i * PAGE;
+        at[i] = test->in + i * WL_PAIR_PAGE;
     /* the second, the first, the third, and the last one */
     if (status == 0)
         status = receive(test, at[0], 64, 0x400000000, 0xff);
     if (status == 0)
-        status = next(test, at[0], "the message of another class");
+        status = wl_pair_next(test, at[0], "the message of another class");
     if (status == 0 && test->event.entry.len != 9)
-        status = fail(test, "the message of another class");
+        status = wl_pair_fail(test, "the message of another class");
     for (i = 1; i < 4 && status == 0; i++) {
         status = receive(test, at[i], 64, 0x300000000, 0xff);
         if (status == 0)
-            status = next(test, at[i], "the oldest message");
+            status = wl_pair_next(test, at[i], "the oldest message");
         if (status == 0 && test->event.entry.len != (i == 1 ? 8u : 8u + i))
-            status = fail(test, "the oldest message");
+            status = wl_pair_fail(test, "the oldest message");
     }
     return status;
 }
 
 /* Three ranks: a directed receive does not take a message of another sender. */
-static int run_directed(struct test *test)
+static int run_directed(struct wl_pair *test)
 {
     uint32_t size = test->fi.size, from = (test->fi.id + 1) % size,
              other = (test->fi.id + 2) % size;
     uint32_t to[2] = {(test->fi.id + size - 2) % size, (test->fi.id + size - 1) % size}, i;
-    uint8_t *directed = test->in, *any = test->in + PAGE;
+    uint8_t *directed = test->in, *any = test->in + WL_PAIR_PAGE;
     int status;
 
     if (size < 3)
         return 0;
-    memset(test->in, 0, 2 * PAGE);
+    memset(test->in, 0, 2 * WL_PAIR_PAGE);
     status = wl_fi_post(&test->fi, fi_trecv(test->fi.ep, directed, 4, NULL,
                                             wl_fi_address(&test->fi, from), 13, 0, directed));
     if (status == 0)
         status = receive(test, any, 4, 13, 0);
     if (status == 0)
-        status = meet(test);
+        status = wl_pair_meet(test);
     memcpy(test->out, &test->fi.id, sizeof(test->fi.id));
     for (i = 0; i < 2 && status == 0; i++) {
         status = wl_fi_post(
             &test->fi, fi_tinject(test->fi.ep, test->out, 4, wl_fi_address(&test->fi, to[i]), 13));
         if (status == 0)
-            status = meet(test); /* the message that is not meant comes first */
+            status = wl_pair_meet(test); /* the message that is not meant comes first */
     }
     if (status == 0)
         status = both(test, any, directed, "a directed receive");
     if (status == 0 &&
         (memcmp(directed, &from, sizeof(from)) != 0 || memcmp(any, &other, sizeof(other)) != 0))
-        status = fail(test, "a directed receive took a message of another sender");
+        status = wl_pair_fail(test, "a directed receive took a message of another sender");
     return status;
 }
 
@@ -334,33 +296,33 @@ struct multi {
 };
 
 /* Takes an event of the buffer, or of the send. */
-static int take_multi(struct test *test, struct multi *multi)
+static int take_multi(struct wl_pair *test, struct multi *multi)
 {
     const struct fi_cq_tagged_entry *entry = &test->event.entry;
 
     if (!wl_fi_wait(&test->fi, &test->event))
         return rank_fail(test->fi.rank, "a multi-receive buffer: no completion");
     if (test->event.error != 0)
-        return fail(test, "a multi-receive buffer");
+        return wl_pair_fail(test, "a multi-receive buffer");
     if (entry->op_context == test->out) {
         multi->sent = true;
         return 0;
     }
     if (multi->released)
-        return fail(test, "a multi-receive buffer that was released");
+        return wl_pair_fail(test, "a multi-receive buffer that was released");
     multi->released = (entry->flags & FI_MULTI_RECV) != 0;
     if (!(entry->flags & FI_RECV))
         return 0;
     if (entry->buf != test->in + multi->used || entry->len != multi_length(multi->received) ||
-        wl_pattern_differs(entry->buf, entry->len, seed(test, false, multi->received)))
-        return fail(test, "a message in a multi-receive buffer");
+        wl_pattern_differs(entry->buf, entry->len, wl_pair_seed(test, false, multi->received)))
+        return wl_pair_fail(test, "a message in a multi-receive buffer");
     multi->used += entry->len;
     multi->received++;
     return 0;
 }
 
 /* Messages lie behind each other, until less than LEAST bytes are left. */
-static int run_multi(struct test *test)
+static int run_multi(struct wl_pair *test)
 {
     struct iovec iov = {test->in, MULTI};
     struct fi_msg message = {
@@ -374,10 +336,10 @@ static int run_multi(struct test *test)
     if (status == 0)
         status = wl_fi_post(&test->fi, fi_recvmsg(test->fi.ep, &message, FI_MULTI_RECV));
     if (status == 0)
-        status = meet(test);
+        status = wl_pair_meet(test);
     while (status == 0 && MULTI - total >= LEAST) {
         multi.sent = false;
-        wl_pattern_fill(test->out, multi_length(number), seed(test, true, number));
+        wl_pattern_fill(test->out, multi_length(number), wl_pair_seed(test, true, number));
         status = wl_fi_post(&test->fi, fi_send(test->fi.ep, test->out, multi_length(number), NULL,
                                                test->to, test->out));
         total += multi_length(number++);
@@ -391,7 +353,7 @@ static int run_multi(struct test *test)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int open_all(struct test *test, struct rank *rank)
+static int open_all(struct wl_pair *test, struct rank *rank)
 {
     struct fi_info *hints = fi_allocinfo();
     int status;
@@ -407,42 +369,14 @@ static int open_all(struct test *test, struct rank *rank)
     return status == 0 ? wl_fi_exchange_names(&test->fi) : status;
 }
 
-static void close_all(struct test *test)
-{
-    wl_fi_close(&test->fi);
-    free(test->in);
-    free(test->out);
-}
-
 static int run(struct rank *rank)
 {
-    static int (*const tests[])(struct test *) = {
+    static wl_pair_test *const tests[] = {
         run_lengths,  run_truncation, run_words,    run_delivery, run_delivery_first,
         run_matching, run_unexpected, run_directed, run_multi,
     };
-    uint64_t rounds = rank_arg_count(rank, "rounds"), round;
-    struct test test = {.peer = UINT32_MAX};
-    int status = open_all(&test, rank);
-    size_t i;
 
-    test.in = wl_fi_buffer(LONG + 2 * PAGE);
-    test.out = wl_fi_buffer(LONG + 2 * PAGE);
-    if (status == 0)
-        test.peer = wl_fi_partner(&test.fi);
-    if (status == 0 && (test.peer == UINT32_MAX || test.in == NULL || test.out == NULL))
-        status = rank_fail(rank, "needs an even number of ranks, and memory");
-    if (status == 0)
-        test.to = wl_fi_address(&test.fi, test.peer);
-    for (round = 0; round < rounds && status == 0; round++)
-        for (i = 0; i < sizeof(tests) / sizeof(tests[0]) && status == 0; i++) {
-            status = tests[i](&test);
-            if (status == 0)
-                status = meet(&test);
-        }
-    if (status == 0)
-        status = wl_fi_finish(&test.fi, 0);
-    close_all(&test);
-    return status != 0;
+    return wl_pair_run(rank, open_all, tests, sizeof(tests) / sizeof(tests[0]));
 }
 
 static const struct workload fi_edges = {

@@ -10,6 +10,14 @@ static uint64_t queued_bytes(const struct lnet_msg *msg)
     return msg->payload_length + sizeof(struct lnet_hdr);
 }
 
+/* A count below 0 is the number of messages in the FIFO. */
+static void check_credits(int credits, const struct list_head *waiting)
+{
+    assert((credits < 0) == !list_empty(waiting));
+    (void)credits;
+    (void)waiting;
+}
+
 static void note_minimum(struct lnet_node *node, int credits)
 {
     if (credits < node->credits_min)
@@ -23,6 +31,9 @@ static bool take_peer_credit(struct lnet_msg *msg)
 
     if (msg->peer_credit)
         return true;
+
+    assert(!msg->ni_credit); /* the peer's comes first */
+    check_credits(peer->tx_credits, &peer->tx_delayed);
 
     msg->peer_credit = true;
     peer->tx_queued_bytes += queued_bytes(msg);
@@ -46,6 +57,8 @@ static bool take_ni_credit(struct lnet_msg *msg)
     if (msg->ni_credit)
         return true;
 
+    assert(msg->peer_credit);
+    check_credits(ni->tx_credits, &ni->tx_delayed);
     msg->ni_credit = true;
     ni->tx_credits--;
     lnet_trace_credits(ni);
@@ -129,8 +142,10 @@ void lnet_return_tx_credits(struct lnet_msg *msg)
         msg->ni_credit = false;
         ni->tx_credits++;
         lnet_trace_credits(ni);
+        assert(ni->tx_credits <= ni->credits);
         if (ni->tx_credits <= 0)
             wake_first(msg->node, &ni->tx_delayed);
+        check_credits(ni->tx_credits, &ni->tx_delayed);
     }
     if (msg->peer_credit) {
         msg->peer_credit = false;
@@ -139,6 +154,7 @@ void lnet_return_tx_credits(struct lnet_msg *msg)
         peer->tx_credits++;
         if (peer->tx_credits <= 0)
             wake_first(msg->node, &peer->tx_delayed);
+        check_credits(peer->tx_credits, &peer->tx_delayed);
     }
     msg->tx_ni = NULL;
     msg->tx_peer = NULL;
@@ -157,6 +173,7 @@ static void flush(struct list_head *waiting, struct lnet_ni *ni, struct lnet_pee
             continue;
         list_move_tail(&msg->on_list, &ended);
         if (peer != NULL) {
+            assert(msg->tx_peer == peer && !msg->ni_credit);
             msg->peer_credit = false;
             peer->tx_credits++;
             peer->tx_queued_bytes -= queued_bytes(msg);

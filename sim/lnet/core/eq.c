@@ -23,6 +23,7 @@ static void eq_free(struct lnet_node *node, struct lnet_eq *eq)
     if (eq->cookie != 0)
         lnet_handle_free(node, eq->cookie);
     list_del(&eq->on_node);
+    assert(eq->node == node);
     free(eq->events);
     free(eq);
 }
@@ -127,7 +128,9 @@ void lnet_eq_enqueue(struct lnet_node *node, struct lnet_eq *eq, struct lnet_eve
     if (node->silent)
         return;
 
+    assert(eq->node == node);
     if (eq->size > 0) {
+        assert((eq->size & (eq->size - 1)) == 0);
         event->sequence = ++eq->enqueued;
         eq->events[event->sequence & (eq->size - 1)] = *event;
     }
@@ -153,6 +156,7 @@ static int dequeue(struct lnet_eq *eq, struct lnet_event *event)
         rc = -EOVERFLOW;
     *event = *slot;
     eq->dequeued = slot->sequence + 1;
+    assert(!LNET_SEQ_GT(eq->dequeued, eq->enqueued + 1));
     return rc;
 }
 

@@ -4,12 +4,14 @@
 
 static void raise(int *health)
 {
+    assert(*health >= 0 && *health <= LNET_MAX_HEALTH_VALUE);
     if (*health < LNET_MAX_HEALTH_VALUE)
         ++*health;
 }
 
 static void lower(int *health, int sensitivity)
 {
+    assert(*health >= 0 && *health <= LNET_MAX_HEALTH_VALUE && sensitivity >= 0);
     *health = *health < sensitivity ? 0 : *health - sensitivity;
 }
 
@@ -141,6 +143,7 @@ bool lnet_health_check(struct lnet_msg *msg, int status)
 
     if (msg->reply != NULL)
         msg->reply->superseded = true;
+    assert(list_empty(&msg->on_list)); /* nothing else will finish it */
     msg->reply = NULL;
     lnet_resend_add(msg);
     return true;

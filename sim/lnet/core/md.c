@@ -236,6 +236,8 @@ void lnet_md_unlink(struct lnet_node *node, struct lnet_libmd *md)
         return;
 
     lnet_response_forget(node, md);
+    assert(md->me == NULL);
+    assert(md->eq == NULL || md->eq->descriptors > 0);
     if (md->eq != NULL)
         md->eq->descriptors--;
     list_del(&md->on_node);

@@ -8,6 +8,8 @@ void lnet_msg_attach_md(struct lnet_msg *msg, struct lnet_libmd *md, uint32_t of
 {
     assert(msg->md == NULL);
     assert(md->user.threshold != 0);
+    assert(!md->dead);
+    assert((uint64_t)offset + mlength <= md->length || mlength == 0);
     msg->md = md;
     msg->offset = offset;
     msg->wanted = mlength;
@@ -31,7 +33,7 @@ void lnet_msg_detach_md(struct lnet_msg *msg, int status)
     struct lnet_libmd *md = msg->md;
     bool unlink;
 
-    assert(md->operations > 0);
+    assert(md != NULL && md->operations > 0);
     md->operations--;
     unlink = lnet_md_unlinkable(md);
     if (unlink || (md->operations == 0 && md->user.threshold == LNET_MD_THRESH_INF))
@@ -105,6 +107,7 @@ void lnet_count_type(struct lnet_type_counts *counts, uint32_t type)
         counts->reply++;
         break;
     default:
+        assert(type == LNET_MSG_ACK);
         counts->ack++;
         break;
     }
@@ -149,8 +152,13 @@ static void count_received(const struct lnet_msg *msg)
 
 static void inactive(struct lnet_msg *msg)
 {
-    if (!msg->tx_committed && !msg->rx_committed)
-        msg->node->counters.lct_common.lcc_msgs_alloc--;
+    struct lnet_counters_common *counters = &msg->node->counters.lct_common;
+
+    if (msg->tx_committed || msg->rx_committed)
+        return;
+
+    assert(counters->lcc_msgs_alloc > 0);
+    counters->lcc_msgs_alloc--;
 }
 
 /* Counts what the message was, and returns the credits that it holds. */
@@ -172,5 +180,7 @@ void lnet_msg_decommit(struct lnet_msg *msg, int status)
         msg->rx_ni = NULL;
         msg->rx_peer = NULL;
     }
+    assert(!msg->peer_credit && !msg->ni_credit);
+    assert(!msg->router_peer_credit && !msg->router_buffer_credit);
     inactive(msg);
 }

@@ -31,6 +31,7 @@ static struct list_head *bucket(struct lnet_portal *portal, uint32_t number, boo
     struct list_head **block = &portal->blocks[number / LNET_BLOCK];
     uint32_t i;
 
+    assert(number < LNET_BUCKETS);
     if (*block == NULL) {
         if (!create)
             return NULL;
@@ -103,6 +104,7 @@ enum lnet_match lnet_match_try(struct lnet_node *node, struct lnet_libmd *md,
     if (!fits(md, info, offset, &mlength))
         return LNET_MATCH_DROP;
 
+    assert(md->me != NULL && md->me->md == md);
     lnet_msg_attach_md(msg, md, offset, mlength);
     md->offset = offset + mlength;
     if (md->auto_unlink && lnet_md_exhausted(md))
@@ -152,6 +154,7 @@ enum lnet_match lnet_match(struct lnet_node *node, const struct lnet_match_info 
         return LNET_MATCH_DROP;
 
     if (msg->rx_ready_delay) {
+        assert(list_empty(&msg->on_list));
         list_add_tail(&msg->on_list, &portal->delayed);
         msg->rx_delayed = true;
     }

@@ -70,6 +70,7 @@ void lnet_response_track(struct lnet_node *node, struct lnet_libmd *md)
 {
     struct lnet_instance *instance = node->instance;
 
+    assert(!md->dead);
     if (list_empty(&md->on_tracker))
         node->counters.lct_health.lch_rst_alloc++;
     md->response_deadline = sim_now() + timeout(node);
@@ -85,6 +86,7 @@ void lnet_response_forget(struct lnet_node *node, struct lnet_libmd *md)
         return;
 
     list_del(&md->on_tracker);
+    assert(node->counters.lct_health.lch_rst_alloc > 0);
     node->counters.lct_health.lch_rst_alloc--;
     if (list_empty(&node->instance->trackers))
         sim_timer_cancel(&node->instance->tracker_scan);

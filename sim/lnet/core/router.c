@@ -25,7 +25,7 @@ static struct lnet_router_pool *pool_for(struct lnet_instance *instance, uint32_
 
     while (i + 1 < LNET_POOLS && bytes > pages_of[i] * PAGE_SIZE)
         i++;
-    assert(bytes <= pages_of[i] * PAGE_SIZE);
+    assert(instance->pools != NULL && bytes <= pages_of[i] * PAGE_SIZE);
     return &instance->pools[i];
 }
 
@@ -72,6 +72,7 @@ static int wait_on(struct lnet_msg *msg, struct list_head *list)
 {
     struct lnet_ni *ni = msg->rx_ni;
 
+    assert(list_empty(&msg->on_list) && msg->buffer == NULL);
     if (!msg->rx_ready_delay && ni->lnd->eager_receive != NULL) {
         int rc = ni->lnd->eager_receive(ni, msg->in, msg, &msg->in);
 
@@ -86,6 +87,8 @@ static int wait_on(struct lnet_msg *msg, struct list_head *list)
 
 static void use_buffer(struct lnet_msg *msg, struct lnet_router_buffer *buffer)
 {
+    assert(msg->router_peer_credit && msg->router_buffer_credit);
+    assert(buffer->whole.iov_len >= msg->header.payload_length);
     msg->buffer = buffer;
     msg->payload.count = 1;
     msg->payload.fragment = &buffer->whole;
@@ -162,10 +165,12 @@ void lnet_router_return_credits(struct lnet_msg *msg)
 
         msg->router_buffer_credit = false;
         if (msg->buffer != NULL) {
+            assert(msg->buffer->pool == pool && list_empty(&msg->buffer->on_pool));
             list_add(&msg->buffer->on_pool, &pool->free);
             msg->buffer = NULL;
         }
         pool->credits++;
+        assert(pool->credits <= pool->total);
         if (pool->credits <= 0)
             wake_first(msg->node, &pool->waiting);
     }
@@ -214,6 +219,7 @@ int lnet_router_forward(struct lnet_msg *msg)
     struct lnet_node *node = msg->node;
     struct lnet_instance *instance = node->instance;
 
+    assert(msg->routing && msg->buffer != NULL && list_empty(&msg->on_list));
     msg->in = NULL;
     if (node->params.cost_route_ns == 0)
         return lnet_send(msg, LNET_NID_ANY);
@@ -277,6 +283,7 @@ static void drop_waiting(struct list_head *waiting)
         uint32_t type = msg->header.type, bytes = msg->header.payload_length;
 
         list_del(&msg->on_list);
+        assert(msg->router_peer_credit && msg->buffer == NULL);
         /* It gives back what it waited for without waking the next one. */
         if (msg->router_buffer_credit) {
             pool_for(msg->node->instance, bytes)->credits++;

@@ -75,6 +75,8 @@ struct libcfs_kernel {
     struct workqueue_struct works; /* of schedule_work() */
 };
 
+#define assert_held(lock) assert((lock)->locked != 0)
+
 struct libcfs_kernel *libcfs_kernel(void); /* of the calling thread's process; makes it */
 /* A block for one object; NULL: no memory. */
 void *libcfs_block_alloc(struct libcfs_kernel *kernel);

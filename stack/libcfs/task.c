@@ -112,6 +112,7 @@ static void task_free(struct libcfs_task *task)
 {
     struct libcfs_kernel *kernel = task->kernel;
 
+    assert(task->references == 0);
     spin_lock(&kernel->lock);
     task->next = kernel->free_tasks;
     kernel->free_tasks = task;
@@ -137,8 +138,8 @@ static void bucket_remove(struct libcfs_kernel *kernel, struct libcfs_task *task
     spin_lock(&kernel->lock);
     while (*at != NULL && *at != task)
         at = &(*at)->next;
-    if (*at != NULL)
-        *at = task->next;
+    assert(*at == task);
+    *at = task->next;
     spin_unlock(&kernel->lock);
 }
 

@@ -11,12 +11,14 @@ static uint64_t ns_of(unsigned long jiffies_)
 
 /* ---- the daemon ------------------------------------------------------------------------------ */
 
-/* The queue that needs a worker; NULL: none. pre: locked */
+/* The queue that needs a worker; NULL: none. */
 static struct workqueue_struct *hungry_pop(struct libcfs_kernel *kernel)
 {
     struct workqueue_struct *queue =
         list_first_entry_or_null(&kernel->hungry, struct workqueue_struct, on_hungry);
 
+    assert_held(&kernel->timer_lock);
+    assert(kernel->starting == NULL);
     if (queue != NULL)
         list_del_init(&queue->on_hungry);
     kernel->starting = queue;
@@ -29,11 +31,13 @@ static void detach(struct timer_list *timer)
     timer->entry.next = NULL;
 }
 
-/* pre: locked, and the time has come */
+/* pre: its time has come */
 static void run(struct libcfs_kernel *kernel, struct timer_list *timer)
 {
     void (*function)(struct timer_list * timer) = timer->function;
 
+    assert_held(&kernel->timer_lock);
+    assert(kernel->running == NULL);
     detach(timer);
     kernel->running = timer;
     spin_unlock(&kernel->timer_lock);
@@ -43,9 +47,10 @@ static void run(struct libcfs_kernel *kernel, struct timer_list *timer)
     libcfs_wake_up(&kernel->timer_ended, TASK_NORMAL, 0, false);
 }
 
-/* pre: locked */
 static void start_worker(struct libcfs_kernel *kernel, struct workqueue_struct *queue)
 {
+    assert_held(&kernel->timer_lock);
+    assert(kernel->starting == queue);
     spin_unlock(&kernel->timer_lock);
     libcfs_worker_start(queue);
     spin_lock(&kernel->timer_lock);

@@ -13,6 +13,7 @@ int libcfs_autoremove_wake(struct wait_queue_entry *entry, unsigned mode, int fl
     struct task_struct *task = entry->private;
 
     (void)flags, (void)key;
+    assert(!list_empty(&entry->entry));
     if ((__atomic_load_n(&task->state, __ATOMIC_SEQ_CST) & (long)mode) == 0)
         return 0;
     /* The entry is on the stack of the task, which may go on as soon as it is woken. It is out of
@@ -44,11 +45,11 @@ void libcfs_wait_finish(wait_queue_head_t *queue, wait_queue_entry_t *entry)
     spin_unlock(&queue->lock);
 }
 
-/* pre: locked */
 static void wake(wait_queue_head_t *queue, long mode, unsigned exclusive)
 {
     wait_queue_entry_t *entry, *next;
 
+    assert_held(&queue->lock);
     list_for_each_entry_safe (entry, next, &queue->head, entry) {
         unsigned flags = entry->flags;
 

@@ -54,13 +54,15 @@ static void need_worker(struct workqueue_struct *queue)
     libcfs_daemon_wake(kernel);
 }
 
-/* pre: locked. An idle worker takes the work. */
+/* An idle worker takes the work. */
 static bool wake_idle(struct workqueue_struct *queue)
 {
     struct libcfs_worker *worker;
 
+    assert_held(&queue->lock);
     list_for_each_entry (worker, &queue->workers, on_queue)
         if (worker->idle) {
+            assert(queue->idle_count > 0);
             worker->idle = false;
             queue->idle_count--;
             libcfs_wake_task(worker->task, TASK_NORMAL);
@@ -69,11 +71,11 @@ static bool wake_idle(struct workqueue_struct *queue)
     return false;
 }
 
-/* pre: claimed */
 static void insert(struct workqueue_struct *queue, struct work_struct *work)
 {
     bool hungry;
 
+    assert(__atomic_load_n(&work->pending, __ATOMIC_RELAXED) == 1); /* the caller's claim */
     spin_lock(&queue->lock);
     work->queue = queue;
     work->number = queue->next_number++;
@@ -206,13 +208,14 @@ bool libcfs_cancel_work(struct work_struct *work, struct timer_list *timer, bool
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-/* pre: locked. The next work, or NULL: the queue is being destroyed. Releases the lock meanwhile.
- */
+/* The next work, or NULL: the queue is being destroyed. Releases the lock meanwhile. */
 static struct work_struct *next_work(struct libcfs_worker *worker)
 {
     struct workqueue_struct *queue = worker->queue;
     struct work_struct *work;
 
+    assert_held(&queue->lock);
+    assert(worker->work == NULL);
     while (list_empty(&queue->works) && !queue->stopping) {
         worker->idle = true;
         queue->idle_count++;
@@ -276,6 +279,7 @@ void libcfs_worker_start(struct workqueue_struct *queue)
              queue->worker_count < queue->limit && !queue->stopping;
     if (needed) {
         queue->worker_count++;
+        assert(queue->worker_count <= queue->limit);
         list_add_tail(&worker->on_queue, &queue->workers);
     }
     spin_unlock(&queue->lock);
@@ -359,7 +363,9 @@ void libcfs_workqueue_destroy(struct workqueue_struct *queue)
     spin_unlock(&queue->lock);
     list_for_each_entry_safe (worker, next, &queue->workers, on_queue) {
         (void)libcfs_kthread_stop(worker->task);
+        assert(worker->work == NULL);
         libcfs_block_free(kernel, worker);
     }
+    assert(list_empty(&queue->works));
     libcfs_block_free(kernel, queue);
 }

@@ -52,6 +52,7 @@ static struct cfs_workitem *take(struct cfs_wi_sched *sched)
     spin_lock(&sched->lock);
     item = list_first_entry_or_null(&sched->ready, struct cfs_workitem, wi_list);
     if (item != NULL) {
+        assert(!item->wi_running && item->wi_scheduled);
         list_del_init(&item->wi_list);
         item->wi_running = 1;
         item->wi_scheduled = 0;
@@ -65,6 +66,7 @@ static void put_back(struct cfs_wi_sched *sched, struct cfs_workitem *item)
     bool ready;
 
     spin_lock(&sched->lock);
+    assert(item->wi_running);
     item->wi_running = 0;
     ready = item->wi_scheduled;
     if (ready)

@@ -36,6 +36,7 @@ static void finish(struct lst_rpc *rpc)
 {
     int status = outcome(rpc);
 
+    assert(!list_empty(&rpc->on_node)); /* it runs */
     if (status == 0)
         status = check_reply(rpc);
     /* A peer that reports an error leaves the bulk buffer alone. */
@@ -101,6 +102,8 @@ void lst_rpc_start(struct lst_rpc *rpc, enum lst_type type)
     uint64_t bits = node->next_bits++;
     int rc;
 
+    assert(list_empty(&rpc->on_node) && rpc->done != NULL);
+    assert(rpc->bulk == LST_NO_BULK || rpc->bulk_memory != NULL);
     rpc->status = 0;
     rpc->ending = false;
     rpc->request.magic = LST_MAGIC;

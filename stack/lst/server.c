@@ -15,6 +15,7 @@ static void post_buffer(struct lst_server_rpc *rpc)
     struct lnet_process_id any = {LNET_NID_ANY, LNET_PID_ANY};
     bool framework = rpc->service < LST_FRAMEWORK_SERVICES;
 
+    assert(!rpc->request_slot.active && !rpc->bulk_slot.active && !rpc->reply_slot.active);
     rpc->busy = false;
     if (rpc->node->stopping)
         return;
@@ -38,6 +39,7 @@ void lst_server_reply(struct lst_server_rpc *rpc)
 {
     int rc;
 
+    assert(rpc->busy && !rpc->bulk_slot.active);
     rpc->reply.magic = LST_MAGIC;
     rpc->reply.version = LST_VERSION;
     rpc->reply.type = rpc->request.type + 1;
@@ -65,6 +67,8 @@ void lst_server_bulk(struct lst_server_rpc *rpc, bool fetch, uint64_t bits, uint
     struct lst_counters *counters = &rpc->node->counters;
     int rc;
 
+    assert(rpc->busy && rpc->bulk_done != NULL && rpc->bulk_memory != NULL);
+    assert(bytes <= rpc->bulk_bytes);
     if (fetch) {
         counters->rpc.bulk_get += bytes;
         rc = lst_slot_get(&rpc->bulk_slot, rpc->node, rpc->self, rpc->peer, LST_RDMA_PORTAL, bits,

@@ -12,6 +12,7 @@ static void on_event(struct lnet_event *event)
     struct lst_slot *slot = event->md.user_ptr, *first;
     int status = event->type == LNET_EVENT_UNLINK ? -EINTR : event->status;
 
+    assert(slot->active);
     if (slot->status == 0)
         slot->status = status;
     if (event->type == LNET_EVENT_PUT) {
@@ -47,6 +48,7 @@ static void begin(struct lst_slot *slot, struct lst_node *node)
 
 static int cancel(struct lst_slot *slot, int rc)
 {
+    assert(slot->active && slot->node->slots_active > 0);
     slot->active = false;
     slot->node->slots_active--;
     slot->status = rc;
@@ -73,9 +75,11 @@ static struct lnet_md describe(struct lst_slot *slot, void *memory, uint32_t byt
                          .eq_handle = slot->node->eq};
     uint32_t i = 0, at, part;
 
+    assert(bytes <= LST_BYTES_MAX);
     if (bytes <= sizeof(struct lst_message))
         return md;
     for (at = 0; at < bytes; at += part, i++) {
+        assert(i < LNET_MAX_IOV);
         part = page_part((char *)memory + at, bytes - at);
         pages[i].kiov_page = virt_to_page((char *)memory + at);
         pages[i].kiov_offset = (unsigned)((uintptr_t)((char *)memory + at) % PAGE_SIZE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Batches at work: each stream sends its next RPC when the one before has ended. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static void unit_done(struct lst_rpc *rpc)
     bool good = judge(unit);
 
     if (work->stopping || unit->left == 0 || (!good && work->stop_on_error)) {
+        assert(unit->active && work->batch->active > 0);
         unit->active = false;
         work->batch->active--;
         return;
@@ -151,10 +153,12 @@ void lst_work_free(struct lst_work *work)
 {
     uint32_t count = work->targets * work->concurrency, i;
 
-    for (i = 0; work->units != NULL && i < count; i++)
+    for (i = 0; work->units != NULL && i < count; i++) {
+        assert(!work->units[i].active);
         if (work->units[i].rpc.bulk_memory != NULL)
             lst_pages_free((uint8_t *)work->units[i].rpc.bulk_memory - work->offset,
                            work->offset + work->bytes);
+    }
     free(work->units);
     free(work->target);
     list_del(&work->on_batch);

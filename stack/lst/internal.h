@@ -149,6 +149,7 @@ struct lst_session {
 void lst_session_handle(struct lst_server_rpc *rpc); /* a request of the framework */
 void lst_session_expire(struct lst_node *node, uint64_t now_ns);
 void lst_session_remove(struct lst_node *node);
+void lst_session_free(struct lst_node *node); /* all streams have ended */
 void lst_ping_handle(struct lst_server_rpc *rpc);
 void lst_brw_handle(struct lst_server_rpc *rpc);
 

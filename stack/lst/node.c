@@ -164,6 +164,7 @@ static void destroy(struct lst_node *node)
 {
     uint32_t i;
 
+    lst_session_free(node);
     for (i = 0; i < LST_SERVICES; i++)
         while (!list_empty(&node->services[i])) {
             struct lst_server_rpc *rpc =

@@ -3,6 +3,7 @@
  * The framework services of a test node. It is in one session at a time. A session that has ended
  * is kept until its last stream has, because their RPCs still use its memory.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,14 @@ static bool sweep(struct lst_session *session)
         if (batch->active == 0)
             batch_free(batch);
     return list_empty(&session->batches);
+}
+
+void lst_session_free(struct lst_node *node)
+{
+    bool none_left = sweep(&node->session);
+
+    assert(none_left);
+    (void)none_left;
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */

@@ -14,5 +14,5 @@ set_target_properties(fuzz_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE
 add_test(NAME fuzz_api COMMAND fuzz_api_fixed --seeds 300 ${fuzz_folder}/corpus/api)
 set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 300)
 
-jacquard_fuzz(fuzz_api SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
+jacquard_fuzz(fuzz_api REPLAYED SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
               INCLUDES ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries)

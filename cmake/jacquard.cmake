@@ -41,7 +41,7 @@ function(jacquard_whole_program target)
   endif()
 endfunction()
 function(jacquard_no_whole_program target)
-  if(jacquard_lto AND (FAT_OBJECTS OR NOT LTO))
+  if(jacquard_lto AND LTO AND FAT_OBJECTS)
     target_link_options(${target} PRIVATE -fno-lto)
   endif()
   if(jacquard_gold AND CMAKE_CURRENT_SOURCE_DIR STREQUAL ${CMAKE_SOURCE_DIR}/tests)
@@ -72,12 +72,13 @@ function(jacquard_hot_library target) # a shared library or program that such ta
 endfunction()
 
 # Objects that can be optimised at link time. -DFAT_OBJECTS=OFF leaves their machine code out: they compile in a third of the time,
-# but whatever is linked with them is then optimised at link time. It pays where only sim-run is built (./dev run).
+# but whatever is linked with them is then optimised at link time. It pays where only sim-run is built (./dev run). Without LTO they
+# are ordinary objects, because GCC would optimise at link time each program that is linked without -fno-lto.
 option(FAT_OBJECTS "compile objects so that they can be linked with and without link-time optimisation" ON)
 function(jacquard_link_time target)
-  if(jacquard_lto)
+  if(jacquard_lto AND LTO)
     target_compile_options(${target} PRIVATE -flto=auto)
-    if(FAT_OBJECTS OR NOT LTO)
+    if(FAT_OBJECTS)
       target_compile_options(${target} PRIVATE -ffat-lto-objects)
     endif()
   endif()

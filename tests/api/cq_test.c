@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues: checklist items 44 to 53. */
 #include "fixture.h"
+#include "full.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -405,7 +406,7 @@ static void unread_main(struct rank *rank)
     uint32_t i;
 
     open_side(rank, &side, 2, GNI_CQ_NOBLOCK);
-    for (i = 0; rank->id == 0 && i < 100000; i++)
+    for (i = 0; rank->id == 0 && i < (uint32_t)test_seeds(100000, 100000); i++)
         notify(rank, &side, i);
     machine_barrier(rank);
 }

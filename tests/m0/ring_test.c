@@ -85,7 +85,7 @@ static void produce(struct nlx_kcore_transfer_mc *ktm, struct shared *shared, ui
 
 static void m0_135_m0_136_two_processes(void **state)
 {
-    const uint64_t count = (uint64_t)test_seeds(10000000, 10000000);
+    const uint64_t count = (uint64_t)test_full(1000000, 10000000);
     size_t size = sizeof(struct shared) + (size_t)SLOTS * PAGE;
     struct shared *shared =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -41,10 +41,20 @@ function(jacquard_whole_program target)
   endif()
 endfunction()
 function(jacquard_no_whole_program target)
-  if(jacquard_lto AND (FAT_OBJECTS OR NOT LTO))
+  if(jacquard_lto AND LTO AND FAT_OBJECTS)
     target_link_options(${target} PRIVATE -fno-lto)
   endif()
+  if(jacquard_gold AND CMAKE_CURRENT_SOURCE_DIR STREQUAL ${CMAKE_SOURCE_DIR}/tests)
+    target_link_options(${target} PRIVATE -fuse-ld=gold)
+  endif()
 endfunction()
+# Programs of tests are linked by gold where binutils has it: it takes two thirds of the time, which is a fifth of a build's.
+find_program(GOLD ld.gold)
+mark_as_advanced(GOLD)
+set(jacquard_gold OFF)
+if(GOLD AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+  set(jacquard_gold ON)
+endif()
 # A message between processes costs some thousand cycles in the stack, and calls on its path cost a third of them. The source
 # marks code off that path as cold or noinline, and the compiler inlines the rest. (It makes no difference to the simulation,
 # which waits for memory.)
@@ -62,12 +72,13 @@ function(jacquard_hot_library target) # a shared library or program that such ta
 endfunction()
 
 # Objects that can be optimised at link time. -DFAT_OBJECTS=OFF leaves their machine code out: they compile in a third of the time,
-# but whatever is linked with them is then optimised at link time. It pays where only sim-run is built (./dev run).
+# but whatever is linked with them is then optimised at link time. It pays where only sim-run is built (./dev run). Without LTO they
+# are ordinary objects, because GCC would optimise at link time each program that is linked without -fno-lto.
 option(FAT_OBJECTS "compile objects so that they can be linked with and without link-time optimisation" ON)
 function(jacquard_link_time target)
-  if(jacquard_lto)
+  if(jacquard_lto AND LTO)
     target_compile_options(${target} PRIVATE -flto=auto)
-    if(FAT_OBJECTS OR NOT LTO)
+    if(FAT_OBJECTS)
       target_compile_options(${target} PRIVATE -ffat-lto-objects)
     endif()
   endif()
@@ -132,17 +143,27 @@ function(jacquard_shared result)
   set(${result} ${objects} PARENT_SCOPE)
 endfunction()
 
-# jacquard_fuzz(NAME SOURCES a.c … DEPENDS lib …): the libFuzzer target bin/NAME, in builds with FUZZ and clang. ./dev fuzz runs it.
+# jacquard_fuzz(NAME [REPLAYED] SOURCES a.c … DEPENDS lib …): the libFuzzer target bin/NAME, in builds with FUZZ and clang. ./dev fuzz
+# runs it. In all other builds, the test NAME_corpus runs it on each input of tests/fuzz/corpus. REPLAYED: another test does that.
 function(jacquard_fuzz name)
-  if(NOT jacquard_fuzz_instrumented)
-    return()
+  cmake_parse_arguments(arg "REPLAYED" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
+  if(jacquard_fuzz_instrumented)
+    add_executable(${name} ${arg_SOURCES})
+    target_include_directories(${name} PRIVATE ${arg_INCLUDES})
+    target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_targets ${name})
+  elseif(NOT arg_REPLAYED)
+    string(REGEX REPLACE "^fuzz_" "" corpus ${name})
+    jacquard_shared(replay SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c)
+    add_executable(${name}_corpus ${arg_SOURCES} ${replay})
+    target_include_directories(${name}_corpus PRIVATE ${arg_INCLUDES})
+    target_link_libraries(${name}_corpus PRIVATE ${arg_DEPENDS} jacquard_flags)
+    set_target_properties(${name}_corpus PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    jacquard_no_whole_program(${name}_corpus)
+    add_test(NAME ${name}_corpus COMMAND ${name}_corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${corpus})
+    set_tests_properties(${name}_corpus PROPERTIES LABELS fuzz TIMEOUT 300)
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${arg_INCLUDES})
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} jacquard_flags)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  add_dependencies(fuzz_targets ${name})
 endfunction()
 
 # jacquard_bench(NAME SOURCES a.c … DEPENDS lib …): a program in bin/ that ./dev bench runs; see bench/bench.h. Only the target

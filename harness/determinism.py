@@ -44,7 +44,8 @@ def record(digests):
 
 
 def variants(arguments):
-    yield ELSEWHERE, {"program": arguments.reference, **jacquard.runner.elsewhere()}
+    if not arguments.same_surroundings:
+        yield ELSEWHERE, {"program": arguments.reference, **jacquard.runner.elsewhere()}
     for text in arguments.other:
         name, _, program = text.partition("=")
         yield name, {"program": program}
@@ -61,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", required=True, help="the sim-run that the others are compared with")
     parser.add_argument("--other", action="append", default=[], metavar="NAME=PROGRAM")
+    parser.add_argument("--same-surroundings", action="store_true", help="only compare builds")
     parser.add_argument("--record", action="store_true",
                         help="write the digests of the reference to tests/digests.csv instead of comparing with it")
     parser.add_argument("scenarios", nargs="*", type=Path, help="default: all of scenarios/")

@@ -12,8 +12,8 @@ static inline long test_full(long by_default, long full)
     return getenv("JACQUARD_FULL") != NULL ? full : by_default;
 }
 
-/* A number of seeds, of which builds with the address sanitizer, in which each takes several times
- * as long, take a third by default. */
+/* A number of seeds or repetitions, of which builds with the address sanitizer, in which each takes
+ * several times as long, take a third by default. */
 static inline long test_seeds(long by_default, long full)
 {
 #ifdef __SANITIZE_ADDRESS__

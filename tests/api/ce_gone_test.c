@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Collectives whose nodes, processes or handles go away: checklist item 126. */
 #include "ce_error_frame.h"
+#include "full.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void nodes_die_in_mid_reduction(void **state)
     uint32_t node;
 
     for (node = 0; node < 7; node += 3)
-        for (after = 0; after < 4 * SIM_US; after += 170 * SIM_NS) {
+        for (after = 0; after < 4 * SIM_US; after += 4 * SIM_US / test_seeds(24, 24)) {
             crash.node = node;
             machine_run(&(struct machine){
                 .ranks = 7, .unbalanced = true, .argument = &after, .main = crash_main});
@@ -208,7 +209,7 @@ static void handles_die_in_any_order(void **state)
 {
     uint32_t order;
 
-    for (order = 0; order < 256; order += 5)
+    for (order = 0; order < 256; order += 15 / (uint32_t)test_seeds(3, 3))
         machine_run(&(struct machine){.ranks = 2, .argument = &order, .main = destroy_main});
 }
 

@@ -399,13 +399,17 @@ static void ugni_50_overrun_can_be_injected(void **state)
     machine_run(&(struct machine){.main = injected_main, .prepare = lose_events});
 }
 
+#ifndef UNREAD_EVENTS
+#define UNREAD_EVENTS 100000u
+#endif
+
 static void unread_main(struct rank *rank)
 {
     struct watched side;
     uint32_t i;
 
     open_side(rank, &side, 2, GNI_CQ_NOBLOCK);
-    for (i = 0; rank->id == 0 && i < 100000; i++)
+    for (i = 0; rank->id == 0 && i < UNREAD_EVENTS; i++)
         notify(rank, &side, i);
     machine_barrier(rank);
 }

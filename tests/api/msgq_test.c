@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Shared message queues: traffic, initialisation and connections. */
+#include "full.h"
 #include "msgq_frame.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static void ugni_120_order_with_slow_callbacks(void **state)
 {
     uint32_t seed;
 
-    for (seed = 1; seed <= 5; seed++)
+    for (seed = 1; seed <= (uint32_t)test_seeds(5, 5); seed++)
         machine_run(&(struct machine){.ranks = 12,
                                       .ranks_per_node = 4,
                                       .seed = seed,
@@ -60,7 +61,10 @@ static void ugni_120_one_instance_per_node(void **state)
 
 static void ugni_120_many_instances(void **state)
 {
-    machine_run(&(struct machine){.ranks = 64, .ranks_per_node = 32, .main = all_to_all_main});
+    uint32_t per_node = (uint32_t)test_seeds(32, 32);
+
+    machine_run(&(struct machine){
+        .ranks = 2 * per_node, .ranks_per_node = per_node, .main = all_to_all_main});
 }
 
 static void ugni_120_same_seed_same_run(void **state)

@@ -11,8 +11,12 @@ jacquard_no_whole_program(fuzz_api_fixed)
 target_include_directories(fuzz_api_fixed PRIVATE ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries)
 target_link_libraries(fuzz_api_fixed PRIVATE jacquard_aries jacquard_flags)
 set_target_properties(fuzz_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_test(NAME fuzz_api COMMAND fuzz_api_fixed --seeds 300 ${fuzz_folder}/corpus/api)
+set(seeds 300)
+if(SANITIZE) # each takes several times as long
+  set(seeds 100)
+endif()
+add_test(NAME fuzz_api COMMAND fuzz_api_fixed --seeds ${seeds} ${fuzz_folder}/corpus/api)
 set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 300)
 
-jacquard_fuzz(fuzz_api SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
+jacquard_fuzz(fuzz_api REPLAYED SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
               INCLUDES ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries)

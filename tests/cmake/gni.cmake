@@ -16,18 +16,25 @@ if(CMOCKA_FOUND AND TARGET gni_prov)
   foreach(name IN ITEMS thread_test thread_kinds_test)
     target_link_options(gni_${name} PRIVATE LINKER:--wrap=port_mutex_lock) # counts threads that wait
   endforeach()
-  # The provider's sources once more: what gives memory and threads can be made to fail.
+  # The provider's objects once more, with other names for what gives memory and threads, which can be made to fail.
   if(NOT SANITIZE)
-    get_target_property(gnip_sources gni_prov SOURCES)
-    add_library(gni_prov_failing OBJECT ${gnip_sources})
-    target_include_directories(gni_prov_failing PRIVATE $<TARGET_PROPERTY:gni_prov,INCLUDE_DIRECTORIES>)
-    target_link_libraries(gni_prov_failing PRIVATE jacquard_flags)
-    target_compile_definitions(
-      gni_prov_failing PRIVATE $<TARGET_PROPERTY:gni_prov,COMPILE_DEFINITIONS> malloc=failing_malloc calloc=failing_calloc
-      realloc=failing_realloc aligned_alloc=failing_aligned_alloc strdup=failing_strdup port_pages_alloc=failing_pages
-      port_thread_start=failing_thread)
-    jacquard_test(gni_alloc_fail SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/alloc_fail.c $<TARGET_OBJECTS:gni_prov_failing>
-                  DEPENDS gni_fixture)
+    set(failing ${CMAKE_CURRENT_BINARY_DIR}/libgni_prov_failing.a)
+    set(names "")
+    foreach(name IN ITEMS malloc calloc realloc aligned_alloc strdup)
+      list(APPEND names --redefine-sym ${name}=failing_${name})
+    endforeach()
+    add_custom_command(
+      OUTPUT ${failing}
+      COMMAND ${CMAKE_OBJCOPY} ${names} --redefine-sym port_pages_alloc=failing_pages --redefine-sym port_thread_start=failing_thread
+              $<TARGET_FILE:gni_prov> ${failing}
+      DEPENDS gni_prov
+      VERBATIM)
+    add_custom_target(gni_prov_renamed DEPENDS ${failing})
+    add_library(gni_prov_failing STATIC IMPORTED)
+    set_target_properties(gni_prov_failing PROPERTIES IMPORTED_LOCATION ${failing})
+    add_dependencies(gni_prov_failing gni_prov_renamed)
+    jacquard_test(gni_alloc_fail SOURCES ${CMAKE_SOURCE_DIR}/tests/gni/alloc_fail.c
+                  DEPENDS -Wl,--whole-archive gni_prov_failing -Wl,--no-whole-archive gni_fixture)
     set_target_properties(gni_alloc_fail PROPERTIES ENABLE_EXPORTS ON) # its free() is libfabric's, too
   endif()
   # And as for release 0x5c of uGNI, which has no chained transactions: reads, writes and rendezvous of all alignments.

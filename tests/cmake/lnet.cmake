@@ -25,4 +25,4 @@ target_link_libraries(fuzz_lnet_api_fixed PRIVATE jacquard_lnet jacquard_flags P
 set_target_properties(fuzz_lnet_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_test(NAME fuzz_lnet_api COMMAND fuzz_lnet_api_fixed 200 ${lnet_api_corpus})
 set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 300)
-jacquard_fuzz(fuzz_lnet_api SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})
+jacquard_fuzz(fuzz_lnet_api REPLAYED SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})

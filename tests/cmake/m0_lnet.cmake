@@ -50,6 +50,8 @@ if(TARGET m0lnet_kernel)
   # The two sides of the ring of events, in two processes.
   jacquard_test(m0_ring SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/ring_test.c DEPENDS m0lnet_user m0lnet_kernel jacquard_lnet port_posix PkgConfig::GLIB m pthread
     INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)
+  add_test(NAME m0_ring.full COMMAND m0_ring WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(m0_ring.full PROPERTIES LABELS full TIMEOUT 14400 ENVIRONMENT JACQUARD_FULL=1)
   # The layer with its switches for older applications.
   file(GLOB m0_net_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/*.c
     ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/bulk_emulation/*.c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each allocation of the provider fails once. Its sources are compiled again for this program, with
- * the functions that give memory and threads replaced by those below (tests/cmake/gni.cmake);
+ * Each allocation of the provider fails once. In its objects for this program, the functions that
+ * give memory and threads have the names of those below (tests/cmake/gni.cmake);
  * free() is that of the whole program, because libfabric frees what the provider has allocated.
  */
 #include <inttypes.h>

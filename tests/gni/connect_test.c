@@ -11,6 +11,7 @@
 #include "domain.h"
 #include "ep.h"
 #include "fixture.h"
+#include "full.h"
 #include "gnip.h"
 #include "vc.h"
 
@@ -98,9 +99,9 @@ static void gni_49_simultaneous_connect(void **state)
     uint64_t seed;
 
     (void)state;
-    for (seed = 1; seed <= 20; seed++)
+    for (seed = 1; seed <= (uint64_t)test_seeds(20, 20); seed++)
         gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, at_once_body);
-    for (seed = 1; seed <= 40; seed++)
+    for (seed = 1; seed <= (uint64_t)test_seeds(40, 40); seed++)
         gni_run(&(struct gni_machine){.ranks = 2, .seed = seed}, simultaneous_body);
 }
 

@@ -2,6 +2,7 @@
 /* What must hold when connections come and go, windows wrap around, regions are large, and the
  * network is gone for a while. */
 #include "fault_frame.h"
+#include "full.h"
 
 #define LONG_MESSAGE 40000u
 
@@ -310,7 +311,7 @@ static void gni_143_gone_for_a_while(void **state)
     uint64_t seed;
 
     (void)state;
-    for (seed = 1; seed <= 5; seed++)
+    for (seed = 1; seed <= (uint64_t)test_seeds(5, 5); seed++)
         gni_run(&(struct gni_machine){.ranks = 2,
                                       .seed = seed,
                                       .yaml = "faults: [{at: aries.packet, do: drop, from: 20ms, "
@@ -370,7 +371,7 @@ static void gni_94_lost_answers(void **state)
 
     (void)state;
     machine.yaml = yaml;
-    for (skip = 0; skip < 300; skip++) {
+    for (skip = 0; skip < 300; skip += 300 / (int)test_seeds(300, 300)) {
         snprintf(yaml, sizeof(yaml),
                  "faults: [{at: aries.packet, do: drop, kind: response, skip: %d, count: 1}]\n",
                  skip);
@@ -469,7 +470,7 @@ static void gni_69_delivered_before_the_end(void **state)
 
     (void)state;
     machine.yaml = yaml;
-    for (skip = 0; skip < 60; skip++) {
+    for (skip = 0; skip < 60; skip += 60 / (int)test_seeds(60, 60)) {
         snprintf(yaml, sizeof(yaml),
                  "faults: [{at: aries.packet, do: drop, kind: response, skip: %d, count: 1}]\n",
                  skip);

@@ -18,7 +18,7 @@ LIBFABRIC = {"fi_dupinfo", "fi_freeinfo", "fi_getinfo", "fi_fabric", "fi_strerro
              "fi_param_define", "fi_param_get", "fi_log", "fi_log_enabled"}
 LIBC = {"malloc", "calloc", "realloc", "free", "aligned_alloc", "memcpy", "memset", "memcmp", "memmove", "memchr",
         "strcmp", "strncmp", "strlen", "strnlen", "strchr", "strdup", "strtoul", "strtol", "strtoll", "bcmp",
-        "strncpy"}
+        "strncpy", "snprintf", "vsnprintf"}
 
 
 def output(*command):

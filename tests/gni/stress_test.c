@@ -8,6 +8,7 @@
 #include "ctx.h"
 #include "domain.h"
 #include "fixture.h"
+#include "full.h"
 #include "gnip.h"
 #include "rdma/fi_ext_gni.h"
 
@@ -210,8 +211,11 @@ static void gni_138_few_descriptors(void **state)
 
 static int two_credits_body(struct rank *rank)
 {
-    static const struct bursts how = {
-        .each = 5000, .burst = 4, .at_once = 16, .every = 20, .length = 20000};
+    const struct bursts how = {.each = (uint32_t)test_seeds(5000, 5000),
+                               .burst = 4,
+                               .at_once = 16,
+                               .every = 20,
+                               .length = 20000};
     struct gni_side side;
 
     TRY(gni_open(&side, rank, &plain));
@@ -434,7 +438,7 @@ static void gni_144_gni_146_crash(void **state)
     uint64_t seed;
 
     (void)state;
-    for (seed = 1; seed <= 5; seed++)
+    for (seed = 1; seed <= (uint64_t)test_seeds(5, 5); seed++)
         gni_run(
             &(struct gni_machine){.ranks = 3,
                                   .seed = seed,

@@ -9,6 +9,8 @@ import pytest
 from jacquard import trace
 
 SCENARIO = jacquard.ROOT / "scenarios" / "quickstart.yaml"
+# Fewer messages, because Python takes seconds to read the trace of all.
+SHORT = {"jobs.pingpong.args.iterations": 40, "jobs.alltoall.ranks_per_node": 2, "jobs.incast.args.messages": 20}
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +19,8 @@ def written(tmp_path_factory):
 
     def write(name, scenario=SCENARIO, **how):
         path = folder / name
-        jacquard.run(scenario, options=["--trace", str(path)], **how)
+        settings = (SHORT if scenario == SCENARIO else {}) | how.pop("set", {})
+        jacquard.run(scenario, options=["--trace", str(path)], set=settings, **how)
         return str(path)
 
     return write

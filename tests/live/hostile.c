@@ -10,7 +10,7 @@
  * The protection tag of a request is what its sender says. So the hostile one does not claim that
  * of the others: what it could write then they have exposed to whoever has that tag.
  *
- * JACQUARD_HOSTILE_ROUNDS: how often it joins (20); JACQUARD_SEED.
+ * JACQUARD_HOSTILE_ROUNDS: how often it joins (20, with the address sanitizer 7); JACQUARD_SEED.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "api/datagram.h"
+#include "full.h"
 #include "hostile_ring.h"
 #include "live/backend.h"
 #include "nic/mem_handle.h"
@@ -480,7 +481,7 @@ static void be_hostile_once(void)
 
 static void be_hostile(void)
 {
-    uint32_t rounds = (uint32_t)number_of("JACQUARD_HOSTILE_ROUNDS", 20);
+    uint32_t rounds = (uint32_t)number_of("JACQUARD_HOSTILE_ROUNDS", (uint64_t)test_seeds(20, 20));
 
     it.random = shared->seed;
     it.own = mmap(NULL, 2 * OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

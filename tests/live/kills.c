@@ -4,11 +4,13 @@
  * instruction; others take their places on their nodes with their ids. The survivors see correct
  * data or the error that a dead node gives, and nothing is written outside of registered memory.
  *
- * JACQUARD_KILLS: how many (50); JACQUARD_SEED: which (printed at a failure).
+ * JACQUARD_KILLS: how many (50, with the address sanitizer 17); JACQUARD_SEED: which (printed at a
+ * failure).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "full.h"
 #include "traffic.h"
 
 #include <sched.h>
@@ -17,7 +19,8 @@
 
 static int killing(void)
 {
-    uint64_t random = shared->seed, most = number_of("JACQUARD_KILLS", 50);
+    uint64_t random = shared->seed,
+             most = number_of("JACQUARD_KILLS", (uint64_t)test_seeds(50, 50));
     uint32_t incarnations[RANKS], seconds = (uint32_t)(WATCHDOG_S + most / 2), i;
     struct done done;
     pid_t pids[RANKS];

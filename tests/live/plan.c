@@ -3,6 +3,7 @@
  * changes. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "full.h"
 #include "plan.h"
 
 #define EXPECT(condition)                                                   \
@@ -101,7 +102,8 @@ int main(void)
         EXPECT(!aries_live_plan_read(&plan, bad[i], strlen(bad[i]), why, sizeof(why)));
     unknown_keys_are_refused();
     srand(7);
-    for (i = 0; i < 200000; i++) { /* it may be understood or not; it must end well */
+    for (i = 0; i < (size_t)test_seeds(200000, 200000);
+         i++) { /* it may be understood or not; it must end well */
         memcpy(text, good, sizeof(text));
         for (place = 0; place < 1 + (size_t)rand() % 4; place++)
             text[(size_t)rand() % sizeof(text)] = "\n 0129=[]\0z"[rand() % 11];

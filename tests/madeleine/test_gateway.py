@@ -92,7 +92,7 @@ def test_mad_85_virtual_channels_of_a_configuration(compiled, tmp_path):  # noqa
     assert lines == ["modes"] * 7
 
 
-@pytest.mark.parametrize("adapters", ["tcp,tcp", "tcp,lnet"])
+@pytest.mark.parametrize("adapters", ["tcp,tcp", pytest.param("tcp,lnet", marks=pytest.mark.slow)])
 def test_a_gateway_is_killed(compiled, adapters):  # noqa: F811
     """Each side learns that the other one cannot be reached (7: MAD_EPEER), and goes on by itself."""
     script = f"""LNET_OPTIONS="{EXTENSIONS.format(hosts=HOSTS)}" exec "$@" """

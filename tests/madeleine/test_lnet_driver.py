@@ -61,6 +61,7 @@ def test_mad_87_nodes_crash(compiled, tmp_path):  # noqa: F811
     assert "nobody, code 7" in lines, lines
 
 
+@pytest.mark.slow
 def test_mad_87_processes_are_killed(compiled):  # noqa: F811
     """Ranks 1 and 2 are killed, and probes of rank 0 fail. What LNet had not sent yet is lost with a process."""
     node = ["/bin/sh", "-c", f"""

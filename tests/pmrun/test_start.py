@@ -33,11 +33,12 @@ def test_pmi2_31_every_rank_sees_what_all_have_put(probe, ranks):
     assert output("-n", ranks, probe, "exchange") == []
 
 
-@pytest.mark.parametrize("ranks", [256, 512])
+@pytest.mark.parametrize("ranks", [256, pytest.param(512, marks=pytest.mark.slow)])
 def test_pmi2_33_many_ranks_on_one_node(probe, ranks):
     assert output("-n", ranks, probe, "exchange", timeout=300) == []
 
 
+@pytest.mark.slow
 def test_a_thousand_ranks(probe):
     assert len(output("-n", 1024, probe, "who", timeout=120)) == 1024
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Properties of every valid scenario, over generated ones. JACQUARD_EXAMPLES=N draws N of each (default 40 to 100, the
+"""Properties of every valid scenario, over generated ones. JACQUARD_EXAMPLES=N draws N of each (default 25 to 100, the
 same ones in every run); with N given they are drawn anew each time."""
 
 import os
@@ -56,7 +56,7 @@ def test_with_faults_the_ledger_balances_or_the_failure_is_explained(path, scena
     assert explained(result), result.report() + "\n" + path.read_text()
 
 
-@settings(CHECKED, max_examples=int(EXAMPLES or 50))
+@settings(CHECKED, max_examples=int(EXAMPLES or 25))
 @given(scenario=generate.scenarios())
 def test_the_same_twice(path, scenario):
     first = run(path, scenario)

@@ -20,7 +20,7 @@ def data_of(path):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-@pytest.mark.parametrize("name", ["stuck.yaml", "lnet/routers.yaml", "packets/alltoall.yaml"])
+@pytest.mark.parametrize("name", ["stuck.yaml", "lnet/routers.yaml", pytest.param("packets/alltoall.yaml", marks=pytest.mark.slow)])
 def test_same_seed_same_bytes_and_same_digest(tmp_path, name):
     plain = runner.run(SCENARIOS / name)
     for file, surroundings in (("a.html", {}), ("b.html", runner.elsewhere())):

@@ -8,7 +8,7 @@ import jacquard
 import pytest
 
 SCENARIOS = sorted((jacquard.ROOT / "scenarios/gni").glob("**/*.yaml"))
-SEEDS = 2
+OTHER = "2-2"  # most files have seed 1, and are tests by themselves
 MANY = 500
 
 
@@ -29,7 +29,7 @@ def ids(path):
 @pytest.mark.parametrize("path", SCENARIOS, ids=ids)
 def test_scenarios_hold(path):
     assert SCENARIOS
-    lines = broken(path, f"1-{SEEDS}")
+    lines = broken(path, OTHER)
     assert not lines, "\n".join(lines[:10])
 
 

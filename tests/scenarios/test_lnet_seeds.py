@@ -6,13 +6,13 @@ import jacquard
 import pytest
 
 SCENARIOS = sorted((jacquard.ROOT / "scenarios/lnet").glob("*.yaml"))
-FEW, ALL = 4, 500
+FEW, ALL = range(2, 4), range(1, 501)  # most files have seed 1, and are tests by themselves
 
 
 def hold(path, seeds):
-    result = jacquard.run(path, timeout=7200, options=["--seeds", f"1-{seeds}"])
+    result = jacquard.run(path, timeout=7200, options=["--seeds", f"{seeds[0]}-{seeds[-1]}"])
     runs = result.data["runs"]
-    assert len(runs) == seeds
+    assert len(runs) == len(seeds)
     wrong = [(run["seed"], run["problems"]) for run in runs if run["exit"] != 0 or not run["ledger"]["balanced"]]
     assert not wrong, wrong
 

@@ -8,7 +8,7 @@ import pytest
 FIRST = jacquard.ROOT / "docs/examples/first.yaml"
 LOSS = {"faults": "[{at: aries.packet, do: drop, probability: 0.01}]", "expect": "[]"}
 FAULTS = sorted((jacquard.ROOT / "scenarios/faults").glob("*.yaml"))
-SEEDS, SEEDS_FULL = 20, 200
+SEEDS, SEEDS_FULL = 10, 200
 
 
 def campaign(path, seeds, settings=None):

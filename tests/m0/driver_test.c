@@ -415,33 +415,62 @@ static void kill_seven(void *argument)
     killed = true;
 }
 
-/* Its read hangs in the network: only its own end waits for that, and nothing is written later. */
-M0_TEST(m0_153_m0_157_killed_during_a_read)
+/* A descriptor of process 7 with an active operation on a passive buffer, which will hang. */
+static struct process begin_transfer(const struct m0_net_buffer *passive_nb, uint32_t tmid,
+                                     enum m0_net_queue_type qtype, unsigned cmd)
+{
+    const struct nlx_core_buf_desc *desc =
+        (const struct nlx_core_buf_desc *)passive_nb->nb_desc.nbd_data;
+    struct process p = process_new(A, 7);
+
+    memset(p.memory, 0x77, 8192);
+    assert_int_equal(process_dom_init(&p), 0);
+    assert_int_equal(process_register(&p), 0);
+    assert_int_equal(process_tm_start(&p, A, tmid), 0);
+    assert_int_equal(process_step(&p, A, 3), 0);
+    assert_int_equal(process_step(&p, A, 4), 0);
+    p.cb->cb_qtype = qtype;
+    p.cb->cb_length = 8192;
+    p.cb->cb_match_bits = desc->cbd_match_bits;
+    p.cb->cb_addr = desc->cbd_passive_ep;
+    assert_int_equal(process_operation(&p, cmd), 0);
+    return p;
+}
+
+static void poison(struct process *p)
+{
+    memset(p->memory, 0xaa, 8192);
+}
+
+static void expect_poison(const struct process *p)
+{
+    unsigned i;
+
+    for (i = 0; i < 8192; i++)
+        assert_int_equal((uint8_t)p->memory[i], 0xaa);
+}
+
+/* Its read and its write hang in the network: only its own end waits for that, nothing is written
+ * later, and the peer gets all of what was written before the end or nothing. */
+M0_TEST(m0_153_m0_157_killed_during_a_read_and_a_write)
 {
     struct machine *b = machine_up(B, 2);
-    struct m0_net_buffer *out = buffer(B, 8192);
-    const struct nlx_core_buf_desc *desc;
+    struct m0_net_buffer *out = buffer(B, 8192), *in = buffer(B, 8192);
     struct port_thread *thread;
-    struct process p, other;
+    struct process p, writer, other;
     sim_time_t begin;
     unsigned i;
 
     paint(out, 0, 8192, 1);
     assert_int_equal(passive(b, out, M0_NET_QT_PASSIVE_BULK_SEND, 8192), 0);
-    desc = (const struct nlx_core_buf_desc *)out->nb_desc.nbd_data;
-    p = process_new(A, 7);
-    for (i = 0; i <= 4; i++)
-        assert_int_equal(process_step(&p, A, i), 0);
-    p.cb->cb_qtype = M0_NET_QT_ACTIVE_BULK_RECV;
-    p.cb->cb_length = 8192;
-    p.cb->cb_match_bits = desc->cbd_match_bits;
-    p.cb->cb_addr = desc->cbd_passive_ep;
+    assert_int_equal(passive(b, in, M0_NET_QT_PASSIVE_BULK_RECV, 8192), 0);
+    wire.hold = true;
+    p = begin_transfer(out, 9, M0_NET_QT_ACTIVE_BULK_RECV, M0_LNET_BUF_ACTIVE_RECV);
+    writer = begin_transfer(in, 11, M0_NET_QT_ACTIVE_BULK_SEND, M0_LNET_BUF_ACTIVE_SEND);
     other = process_new(A, 8);
     assert_int_equal(process_dom_init(&other), 0);
     assert_int_equal(process_register(&other), 0);
     assert_int_equal(process_tm_start(&other, A, 10), 0);
-    wire.hold = true;
-    assert_int_equal(process_operation(&p, M0_LNET_BUF_ACTIVE_RECV), 0);
     killed = false;
     thread = port_thread_start("killer", kill_seven, NULL);
     pass(10 * SIM_S);
@@ -457,11 +486,16 @@ M0_TEST(m0_153_m0_157_killed_during_a_read)
     wire_release(100);
     port_thread_join(thread);
     driver_is_unused(A);
-    memset(p.memory, 0xaa, 8192);
+    poison(&p);
+    poison(&writer);
     pass(10 * SIM_S);
-    for (i = 0; i < 8192; i++)
-        assert_int_equal((uint8_t)p.memory[i], 0xaa);
+    expect_poison(&p);
+    expect_poison(&writer);
+    if (count_completions(in) > 0 && completion_of(in, 0)->status == 0)
+        for (i = 0; i < 8192; i++)
+            assert_int_equal(*at(in, i), 0x77);
     process_free_memory(&p);
+    process_free_memory(&writer);
 }
 
 /* ---- waits that end early -------------------------------------------------------------------- */
@@ -535,7 +569,7 @@ int main(void)
         cmocka_unit_test(m0_148_wait_with_events_in_the_ring),
         cmocka_unit_test(m0_152_killed_after_each_verb),
         cmocka_unit_test(m0_156_a_waiter_is_released),
-        cmocka_unit_test(m0_153_m0_157_killed_during_a_read),
+        cmocka_unit_test(m0_153_m0_157_killed_during_a_read_and_a_write),
         cmocka_unit_test(m0_150_interrupted_waits),
     };
 

@@ -6,7 +6,6 @@
  *      0  read    the peer has written something: a short packet, or the data below
  *   1088  write   how many of the own packets the peer has consumed
  *   1092  refused not 0: the peer consumes no more of them
- *   1096  broken  not 0: the peer has given up the connection
  *   1152  data
  *
  * A packet is one use of a segment. Packets of a direction have numbers from 1 on and use the
@@ -25,7 +24,6 @@ enum {
     MSISCI_READ = 0,
     MSISCI_WRITE = 1088,
     MSISCI_REFUSED = 1092,
-    MSISCI_BROKEN = 1096,
     MSISCI_DATA = 1152,
     MSISCI_DATA_BYTES = 64384,
     MSISCI_SEGMENT_BYTES = 65536,
@@ -83,7 +81,6 @@ struct msisci_peer {
     uint32_t sent, received; /* packets */
     bool gone; /* a callback said so */
     bool lost; /* the connections are broken */
-    bool told; /* the peer knows that they are */
     bool gave_up; /* this process consumes nothing more from the peer */
     bool unsettled; /* nobody has seen yet whether the last credit has arrived */
     unsigned silent; /* probes in a row without an answer */
@@ -140,9 +137,6 @@ int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, boo
 int mad_sisci_repair(struct msisci_peer *peer);
 /* The peer does not answer any more. */
 void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why);
-/* Tells the peer that the connection is broken; waits some probes for a node that does not answer.
- */
-void mad_sisci_tell(struct msisci_peer *peer);
 /* One fruitless pass of a loop that waits for peers; `seen` is 0 at first. */
 void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t nanoseconds);
 

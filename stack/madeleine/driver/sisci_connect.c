@@ -268,9 +268,6 @@ int mad_sisci_quiesce(p_mad_channel_t channel)
     for (int rank = 0; rank < own->size; rank++)
         if (own->peers[rank] != NULL && !own->peers[rank]->lost)
             mad_sisci_repair(own->peers[rank]);
-    for (int rank = 0; rank < own->size; rank++)
-        if (own->peers[rank] != NULL && own->peers[rank]->lost)
-            mad_sisci_tell(own->peers[rank]);
     return MAD_OK;
 }
 

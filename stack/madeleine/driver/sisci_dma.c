@@ -4,6 +4,8 @@
 
 #include "sisci.h"
 
+enum { RETRIES_MAX = 5 };
+
 int mad_sisci_dma_init(struct msisci_peer *peer, unsigned id)
 {
     const struct msisci_adapter *adapter = peer->channel->adapter;
@@ -71,20 +73,17 @@ int mad_sisci_dma_wait(struct msisci_peer *peer, struct msisci_remote *remote, u
 {
     sci_dma_queue_state_t state;
     sci_error_t error, reset;
-    uint64_t seen = 0;
     int code;
 
-    for (;;) {
+    for (int tries = 0;; tries++) {
         state = SCIWaitForDMAQueue(peer->queue, SCI_INFINITE_TIMEOUT, 0, &error);
         SCIResetDMAQueue(peer->queue, 0, &reset);
         if (state == SCI_DMAQUEUE_DONE)
             return MAD_OK;
-        /* A cable that is down comes up again, or the peer's node answers no probe any more. */
-        mad_sisci_pause(peer->channel, &seen, 0);
-        if (peer->gone)
-            mad_sisci_lost(peer, MAD_EPEER, error);
-        if (peer->lost)
+        if (tries == RETRIES_MAX || peer->gone) {
+            mad_sisci_lost(peer, peer->gone ? MAD_EPEER : MAD_EDRIVER, error);
             return mad_connection_error(peer->out);
+        }
         code = mad_sisci_dma_post(peer, remote, which, bytes);
         if (code != MAD_OK)
             return code;

@@ -38,38 +38,6 @@ static void probe(struct msisci_peer *peer)
         mad_sisci_lost(peer, MAD_EPEER, error);
 }
 
-/*
- * The peer may see nothing of what broke the connection here, and would wait for ever: a word in
- * its segment says so. The store is tried once; the node may answer again later.
- */
-static void tell(struct msisci_peer *peer)
-{
-    struct msisci_remote *remote = &peer->remote[0];
-    sci_error_t error;
-
-    if (peer->told)
-        return;
-    peer->told = peer->gone || remote->sequence == NULL;
-    if (peer->told)
-        return;
-    SCIStartSequence(remote->sequence, 0, &error);
-    SCI_STORE32(remote->map, MSISCI_BROKEN, 1);
-    SCIStoreBarrier(remote->sequence, 0, &error);
-    peer->told = SCICheckSequence(remote->sequence, 0, &error) == SCI_SEQ_OK;
-}
-
-/* A node that does not answer for so many probes breaks the connection at the peer, too. */
-void mad_sisci_tell(struct msisci_peer *peer)
-{
-    uint64_t seen = 0;
-
-    tell(peer);
-    for (unsigned probes = 0; !peer->told && probes < 2 * SILENT_MAX; probes++) {
-        SCI_PAUSE(&seen, peer->channel->adapter->probe_ns);
-        tell(peer);
-    }
-}
-
 static void repair_unsettled(const struct msisci_channel *channel)
 {
     for (int rank = 0; rank < channel->size; rank++) {
@@ -112,14 +80,9 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
     for (rank = 0; rank < channel->size; rank++) {
         struct msisci_peer *peer = channel->peers[rank];
 
-        if (peer != NULL && peer->lost && due)
-            tell(peer);
         if (peer == NULL || peer->lost)
             continue;
-        if (load(&peer->local[0], MSISCI_BROKEN) != 0 && !mad_sisci_arrived(peer)) {
-            peer->told = true; /* it knows */
-            mad_sisci_lost(peer, MAD_EPEER, SCI_ERR_NOT_CONNECTED);
-        } else if (peer->gone && !mad_sisci_arrived(peer))
+        if (peer->gone && !mad_sisci_arrived(peer))
             mad_sisci_lost(peer, MAD_EPEER, SCI_ERR_NOT_CONNECTED);
         else if (due)
             probe(peer);

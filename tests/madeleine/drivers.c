@@ -468,6 +468,55 @@ static void threads(p_mad_channel_t channel)
         pthread_join(thread[i], NULL);
 }
 
+/* On each of two channels one thread of a rank sends and another one receives, at the same time. */
+static void *send_all(void *argument)
+{
+    char *block = malloc(40000);
+
+    CHECK(block != NULL);
+    for (int i = 0; i < EXCHANGES; i++) {
+        p_mad_connection_t out = mad_begin_packing(argument, 1 - rank);
+        size_t length = (size_t)(i * 1237) % 40000 + 1;
+
+        memset(block, i + 1, length);
+        mad_pack(out, block, length, C, R);
+        mad_end_packing(out);
+    }
+    free(block);
+    return NULL;
+}
+
+static void *receive_all(void *argument)
+{
+    char *block = malloc(40000);
+
+    CHECK(block != NULL);
+    for (int i = 0; i < EXCHANGES; i++) {
+        p_mad_connection_t in = mad_begin_unpacking(argument);
+        size_t length = (size_t)(i * 1237) % 40000 + 1;
+
+        memset(block, 0, length);
+        mad_unpack(in, block, length, C, R);
+        mad_end_unpacking(in);
+        CHECK(all_are(block, length, i + 1));
+    }
+    free(block);
+    return NULL;
+}
+
+static void duplex(p_mad_channel_t channel)
+{
+    p_mad_channel_t other = mad_open_channel(session, 0);
+    pthread_t thread[3];
+
+    CHECK(pthread_create(&thread[0], NULL, send_all, channel) == 0);
+    CHECK(pthread_create(&thread[1], NULL, send_all, other) == 0);
+    CHECK(pthread_create(&thread[2], NULL, receive_all, other) == 0);
+    receive_all(channel);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
 static const struct driver_case cases[] = {
     {"modes", every_size_and_mode},
     {"figure_1", figure_1},
@@ -487,6 +536,7 @@ static const struct driver_case cases[] = {
     {"failing", failing},
     {"deserted", deserted},
     {"threads", threads},
+    {"duplex", duplex},
     {"deadlock", deadlock},
 };
 

@@ -160,6 +160,10 @@ def test_threads_with_channels_of_their_own(run_case, network):
     run_case(network, "threads")
 
 
+def test_threads_that_send_and_receive_on_a_channel(run_case, network):
+    run_case(network, "duplex")
+
+
 @pytest.mark.parametrize("network, adapters", [("tcp", "tcp,tcp:127.0.0.1"), ("gni", "gni,gni:0"), ("simulated", "gni,gni:0"),
                                                ("via", "via:/dev/via_eth0,via:/dev/via_eth0")])
 def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
@@ -361,6 +365,15 @@ def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, lost):
     """The card gives up one store of the receiver after 16 tries. The receiver waits on another channel, and stores the credit again."""
     run_case("sisci", "credit_elsewhere", variables={"MAD_SISCI_SEGMENTS": "1"},
              faults=[{"at": "net.packet", "network": "sci", "do": "drop", "source": 1, "target": 0, "skip": lost, "count": 16}])
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("settings", [{}, {"MAD_SISCI_SEGMENTS": "1"}, {"MAD_SISCI_DMA_MIN": "5000"}])
+def test_mad_64_mad_76_threads_where_most_lines_are_lost(run_case, settings, seed):
+    """The card gives up one line of 14: no chunk of hundreds of lines gets through as a whole. Of two threads that store into one
+    segment, the one that did not see the error stores again, too."""
+    run_case("sisci", "duplex", variables=settings, seed=seed,
+             faults=[{"at": "net.packet", "network": "sci", "do": "drop", "probability": 0.85}])
 
 
 @pytest.mark.parametrize("driver", ["tcp", "shm"])

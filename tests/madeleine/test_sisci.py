@@ -54,6 +54,28 @@ def test_mad_62_short_blocks(workload, tmp_path, pattern, segments):
     assert result.metric("legacy.sci.packets")["value"] == sum(lines_of(length, pattern) + 1 for length in range(1, 361))
 
 
+@pytest.mark.parametrize("dma", [0, 20000])
+@pytest.mark.parametrize("ms", [11, 15, 150, 250])
+def test_mad_64_a_cable_is_down_too_long(tmp_path, ms, dma):
+    """The card gives up after 10 ms. Both ranks fail with MAD_EDRIVER (8): the sender tells the receiver when the cable is good again,
+    which a probe every 100 ms would not notice."""
+    cable = {"at": "link", "network": "sci", "routers": ["0", "1"]}
+    result = simulate(tmp_path, [{"name": "job", "nodes": "0-1", "workload": "mad_ping", "args": {"bytes": "1MiB", "iterations": 100},
+                                  "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_DMA_MIN": dma}}],
+                      faults=[{**cable, "do": "down", "time": "50ms"}, {**cable, "do": "up", "time": f"{50 + ms}ms"}], exit_code=1)
+    failed = {line for line in result.problems if line.startswith("job job: rank")}
+    assert failed <= {f"job job: rank {rank}: Madeleine: the network failed (8) (and 1 more ranks)" for rank in (0, 1)} and failed
+
+
+@pytest.mark.parametrize("dma", [0, 20000])
+def test_mad_64_a_cable_is_down_for_a_while(tmp_path, dma):
+    """Transfers by DMA, which the card tries six times, are stored instead."""
+    cable = {"at": "link", "network": "sci", "routers": ["0", "1"]}
+    simulate(tmp_path, [{"name": "job", "nodes": "0-1", "workload": "mad_ping", "args": {"bytes": "1MiB", "iterations": 100},
+                         "env": {"MAD_ADAPTERS": "sisci", "MAD_SISCI_DMA_MIN": dma}}],
+             faults=[{**cable, "do": "down", "time": "50ms"}, {**cable, "do": "up", "time": "59ms"}])
+
+
 def test_mad_64_a_cable_fails_for_good(tmp_path):
     """The driver stores a chunk again until the card says that this does not help: MAD_EDRIVER (8) at the sender."""
     result = simulate(tmp_path, [{"name": "job", "nodes": "0-1", "workload": "mad_ping", "args": {"bytes": "1MiB", "iterations": 100},

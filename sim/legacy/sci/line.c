@@ -337,8 +337,11 @@ void SCIStoreBarrier(sci_sequence_t sequence, unsigned flags, sci_error_t *error
                                                                    : SCI_ERR_OK))
         return;
     sim_settle();
-    if (sequence->stored == 0)
+    if (sequence->stored == 0) { /* another thread may wait for the same lines */
+        if (sequence->settled_at > sim_now())
+            sim_sleep_until(sequence->settled_at);
         return;
+    }
     card = sci_map_card(sequence->map);
     network = card->devices->network;
     sci_flush(card, sequence);

@@ -6,6 +6,7 @@
  *      0  read    the peer has written something: a short packet, or the data below
  *   1088  write   how many of the own packets the peer has consumed
  *   1092  refused not 0: the peer consumes no more of them
+ *   1096  broken  not 0: the peer has given up the connection
  *   1152  data
  *
  * A packet is one use of a segment. Packets of a direction have numbers from 1 on and use the
@@ -24,6 +25,7 @@ enum {
     MSISCI_READ = 0,
     MSISCI_WRITE = 1088,
     MSISCI_REFUSED = 1092,
+    MSISCI_BROKEN = 1096,
     MSISCI_DATA = 1152,
     MSISCI_DATA_BYTES = 64384,
     MSISCI_SEGMENT_BYTES = 65536,
@@ -63,6 +65,7 @@ struct msisci_remote {
     sci_map_t map;
     sci_sequence_t sequence;
     bool dirty; /* after an error: words may be there that the receiver has consumed before */
+    uint32_t failures; /* how often the sequence was started again; see mad_sisci_settle */
 };
 struct msisci_local {
     sci_local_segment_t segment;
@@ -82,6 +85,7 @@ struct msisci_peer {
     bool gone; /* a callback said so */
     bool lost; /* the connections are broken */
     bool gave_up; /* this process consumes nothing more from the peer */
+    bool untold; /* the peer may not know that this process has given up the connection */
     bool unsettled; /* nobody has seen yet whether the last credit has arrived */
     unsigned silent; /* probes in a row without an answer */
 };
@@ -131,12 +135,19 @@ int mad_sisci_wait_arrival(struct msisci_peer *peer);
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more);
 /* The peer's packets are not what this process expects: it consumes no more of them. */
 void mad_sisci_give_up(p_mad_connection_t in);
-/* Everything stored so far is at the peer, or: `retry` is true, and it has to be stored again. */
-int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry);
+/*
+ * Everything that the caller has stored is at the peer, or: `retry` is true, and it has to be
+ * stored again. `failures` is that of the segment when the caller began to store: another thread
+ * may have seen the error first, and started the sequence again.
+ */
+int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, uint32_t failures,
+                     bool *retry);
 /* Repeats permissions that were lost. */
 int mad_sisci_repair(struct msisci_peer *peer);
-/* The peer does not answer any more. */
+/* Breaks the connections: the peer does not answer any more, or (MAD_EDRIVER) stores fail. */
 void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why);
+/* Tells the peer that the connection is broken, unless it knows; waits until it must know. */
+void mad_sisci_tell_at_last(struct msisci_peer *peer);
 /* One fruitless pass of a loop that waits for peers; `seen` is 0 at first. */
 void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t nanoseconds);
 
@@ -152,10 +163,11 @@ int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first);
 /* ---- DMA (sisci_dma.c) ---- */
 int mad_sisci_dma_init(struct msisci_peer *peer, unsigned id); /* no effect if it is not used */
 void mad_sisci_dma_fini(struct msisci_peer *peer);
-/* From a staging segment into the data area of the next packet: begins, and ends. */
+/* From a staging segment into the data area of the next packet: begins, and ends. `moved` false:
+ * the card has tried it a few times in vain. */
 int mad_sisci_dma_post(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
                        size_t bytes);
 int mad_sisci_dma_wait(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
-                       size_t bytes);
+                       size_t bytes, bool *moved);
 
 #endif

@@ -62,7 +62,7 @@ static unsigned encode(const unsigned char *bytes, size_t length, uint32_t numbe
 int mad_sisci_send_short(struct msisci_peer *peer, p_mad_buffer_t buffer)
 {
     struct msisci_remote *remote = remote_of(peer);
-    uint32_t packet[PACKET_WORDS];
+    uint32_t packet[PACKET_WORDS], failures;
     unsigned count, i;
     bool retry;
     int error = mad_sisci_begin(peer);
@@ -72,9 +72,10 @@ int mad_sisci_send_short(struct msisci_peer *peer, p_mad_buffer_t buffer)
     count = encode((const unsigned char *)buffer->buffer + buffer->bytes_read,
                    buffer->bytes_written - buffer->bytes_read, number_of(peer->sent + 1), packet);
     do {
+        failures = remote->failures;
         for (i = 0; i < count; i++)
             SCI_STORE32(remote->map, MSISCI_READ + i * WORD, packet[i]);
-        error = mad_sisci_settle(peer, remote, &retry);
+        error = mad_sisci_settle(peer, remote, failures, &retry);
         remote->dirty |= retry;
     } while (retry);
     if (error == MAD_OK)
@@ -143,11 +144,11 @@ static void advance(struct cursor *cursor, size_t bytes, size_t whole)
     cursor->done = 0;
 }
 
-/* The bytes of a buffer that fit behind `used` bytes of the data area; the next one begins at a
- * word. */
-static size_t piece(size_t rest, size_t used)
+/* The bytes of a buffer that fit behind `used` bytes of the data area and before `limit`; the next
+ * one begins at a word. */
+static size_t piece(size_t rest, size_t used, size_t limit)
 {
-    return rest < MSISCI_DATA_BYTES - used ? rest : MSISCI_DATA_BYTES - used;
+    return rest < limit - used ? rest : limit - used;
 }
 
 static size_t words_of(size_t bytes)
@@ -169,38 +170,81 @@ static int store_piece(sci_map_t map, size_t at, const unsigned char *from, size
     return error == SCI_ERR_OK ? MAD_OK : MAD_EDRIVER;
 }
 
-/* Stores what fits from the cursor on. Complete lines leave the card at once, so the last one is
- * filled with zeros. */
-static int store_chunk(struct msisci_remote *remote, struct cursor *cursor)
+/* How far a chunk has been stored. */
+struct progress {
+    struct cursor cursor;
+    size_t used; /* bytes of the data area */
+};
+
+static bool is_stored(const struct progress *progress)
 {
-    size_t used = 0;
+    return progress->cursor.buffer == NULL || progress->used == MSISCI_DATA_BYTES;
+}
+
+/* Stores what fits before `limit`, the end of a line. Complete lines leave the card at once, so the
+ * last one is filled with zeros. */
+static int store_part(struct msisci_remote *remote, struct progress *progress, size_t limit)
+{
+    struct cursor *cursor = &progress->cursor;
     int error = MAD_OK;
 
-    while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES && error == MAD_OK) {
+    assert(limit <= MSISCI_DATA_BYTES && limit % MSISCI_LINE == 0);
+    while (cursor->buffer != NULL && progress->used < limit && error == MAD_OK) {
         const mad_buffer_t *buffer = cursor->buffer;
         size_t all = buffer->bytes_written - buffer->bytes_read;
-        size_t bytes = piece(all - cursor->done, used);
+        size_t bytes = piece(all - cursor->done, progress->used, limit);
 
         error = store_piece(
-            remote->map, MSISCI_DATA + used,
+            remote->map, MSISCI_DATA + progress->used,
             (const unsigned char *)buffer->buffer + buffer->bytes_read + cursor->done, bytes);
-        used += words_of(bytes);
+        progress->used += words_of(bytes);
         advance(cursor, bytes, all);
     }
-    for (; used % MSISCI_LINE != 0; used += WORD)
-        SCI_STORE32(remote->map, MSISCI_DATA + used, 0);
+    for (; progress->used % MSISCI_LINE != 0; progress->used += WORD)
+        SCI_STORE32(remote->map, MSISCI_DATA + progress->used, 0);
     return error;
+}
+
+/* Stores the chunk that begins at the cursor. Where many lines are lost, no long part gets through
+ * as a whole: after each error the parts are half as long. */
+static int store_chunk(struct msisci_peer *peer, struct msisci_remote *remote,
+                       struct cursor *cursor)
+{
+    struct progress progress = {*cursor, 0}, before;
+    size_t part = MSISCI_DATA_BYTES, rest;
+    uint32_t failures;
+    bool retry;
+    int error;
+
+    do {
+        before = progress;
+        failures = remote->failures;
+        rest = MSISCI_DATA_BYTES - progress.used;
+        error = store_part(remote, &progress, progress.used + (part < rest ? part : rest));
+        if (error == MAD_OK)
+            error = mad_sisci_settle(peer, remote, failures, &retry);
+        if (error != MAD_OK)
+            return error;
+        if (retry) {
+            progress = before;
+            part = part > 2 * MSISCI_LINE ? part / 2 / MSISCI_LINE * MSISCI_LINE : MSISCI_LINE;
+        }
+    } while (!is_stored(&progress));
+    *cursor = progress.cursor;
+    return MAD_OK;
 }
 
 /* The data area is full: the flag follows. */
 static int publish_chunk(struct msisci_peer *peer, struct msisci_remote *remote)
 {
+    uint32_t failures;
     bool retry;
     int error;
 
     do {
+        failures = remote->failures;
         SCI_STORE32(remote->map, MSISCI_READ, MSISCI_CHUNK | number_of(peer->sent + 1));
-        error = mad_sisci_settle(peer, remote, &retry);
+        error = mad_sisci_settle(peer, remote, failures, &retry);
     } while (retry);
     if (error == MAD_OK)
         peer->sent++;
@@ -210,21 +254,11 @@ static int publish_chunk(struct msisci_peer *peer, struct msisci_remote *remote)
 static int send_chunk(struct msisci_peer *peer, struct cursor *cursor)
 {
     struct msisci_remote *remote = remote_of(peer);
-    const struct cursor begin = *cursor;
     int error = mad_sisci_begin(peer);
-    bool retry = false;
 
-    if (error != MAD_OK)
-        return error;
-    do {
-        *cursor = begin;
-        error = store_chunk(remote, cursor);
-        if (error == MAD_OK)
-            error = mad_sisci_settle(peer, remote, &retry);
-    } while (retry && error == MAD_OK);
-    if (error != MAD_OK)
-        return error;
-    return publish_chunk(peer, remote);
+    if (error == MAD_OK)
+        error = store_chunk(peer, remote, cursor);
+    return error == MAD_OK ? publish_chunk(peer, remote) : error;
 }
 
 int mad_sisci_send_stream(struct msisci_peer *peer, p_mad_buffer_t first)
@@ -246,7 +280,7 @@ static size_t stage_chunk(struct msisci_peer *peer, unsigned which, struct curso
     while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES) {
         const mad_buffer_t *buffer = cursor->buffer;
         size_t all = buffer->bytes_written - buffer->bytes_read;
-        size_t bytes = piece(all - cursor->done, used);
+        size_t bytes = piece(all - cursor->done, used, MSISCI_DATA_BYTES);
 
         memcpy(to + used, (const char *)buffer->buffer + buffer->bytes_read + cursor->done, bytes);
         copied += bytes;
@@ -257,12 +291,24 @@ static size_t stage_chunk(struct msisci_peer *peer, unsigned which, struct curso
     return (used + MSISCI_LINE - 1) / MSISCI_LINE * MSISCI_LINE;
 }
 
+/* DMA tries a few times only; stores tell an error that lasts from one that does not. */
+static int store_staged(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
+                        size_t bytes)
+{
+    mad_buffer_t staged = {.buffer = (void *)(uintptr_t)peer->staging[which].memory,
+                           .bytes_written = bytes};
+    struct cursor cursor = {&staged, 0};
+
+    return store_chunk(peer, remote, &cursor);
+}
+
 /* While a chunk moves, the next one is copied into the other staging segment. */
 int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first)
 {
     struct cursor cursor = {first, 0};
     size_t bytes = stage_chunk(peer, 0, &cursor), next;
     int error = MAD_OK;
+    bool moved;
 
     for (unsigned which = 0; bytes != 0 && error == MAD_OK; bytes = next, which = 1 - which) {
         struct msisci_remote *remote = remote_of(peer);
@@ -275,7 +321,9 @@ int mad_sisci_send_dma(struct msisci_peer *peer, p_mad_buffer_t first)
             return error;
         if (cursor.buffer != NULL)
             next = stage_chunk(peer, 1 - which, &cursor);
-        error = mad_sisci_dma_wait(peer, remote, which, bytes);
+        error = mad_sisci_dma_wait(peer, remote, which, bytes, &moved);
+        if (error == MAD_OK && !moved)
+            error = store_staged(peer, remote, which, bytes);
         if (error == MAD_OK)
             error = publish_chunk(peer, remote);
     }
@@ -290,7 +338,7 @@ static void load_chunk(struct msisci_peer *peer, struct cursor *cursor)
     while (cursor->buffer != NULL && used < MSISCI_DATA_BYTES) {
         const mad_buffer_t *buffer = cursor->buffer;
         size_t all = buffer->length - buffer->bytes_written;
-        size_t bytes = piece(all - cursor->done, used);
+        size_t bytes = piece(all - cursor->done, used, MSISCI_DATA_BYTES);
 
         memcpy((unsigned char *)buffer->buffer + buffer->bytes_written + cursor->done, data + used,
                bytes);

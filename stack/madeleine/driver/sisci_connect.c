@@ -268,6 +268,8 @@ int mad_sisci_quiesce(p_mad_channel_t channel)
     for (int rank = 0; rank < own->size; rank++)
         if (own->peers[rank] != NULL && !own->peers[rank]->lost)
             mad_sisci_repair(own->peers[rank]);
+        else if (own->peers[rank] != NULL)
+            mad_sisci_tell_at_last(own->peers[rank]);
     return MAD_OK;
 }
 

@@ -4,7 +4,7 @@
 
 #include "sisci.h"
 
-enum { RETRIES_MAX = 5 };
+enum { TRIES_MAX = 6 };
 
 int mad_sisci_dma_init(struct msisci_peer *peer, unsigned id)
 {
@@ -69,19 +69,20 @@ int mad_sisci_dma_post(struct msisci_peer *peer, struct msisci_remote *remote, u
 }
 
 int mad_sisci_dma_wait(struct msisci_peer *peer, struct msisci_remote *remote, unsigned which,
-                       size_t bytes)
+                       size_t bytes, bool *moved)
 {
     sci_dma_queue_state_t state;
     sci_error_t error, reset;
     int code;
 
-    for (int tries = 0;; tries++) {
+    for (int tries = 1;; tries++) {
         state = SCIWaitForDMAQueue(peer->queue, SCI_INFINITE_TIMEOUT, 0, &error);
         SCIResetDMAQueue(peer->queue, 0, &reset);
-        if (state == SCI_DMAQUEUE_DONE)
+        *moved = state == SCI_DMAQUEUE_DONE;
+        if (*moved || (tries == TRIES_MAX && !peer->gone))
             return MAD_OK;
-        if (tries == RETRIES_MAX || peer->gone) {
-            mad_sisci_lost(peer, peer->gone ? MAD_EPEER : MAD_EDRIVER, error);
+        if (peer->gone) {
+            mad_sisci_lost(peer, MAD_EPEER, error);
             return mad_connection_error(peer->out);
         }
         code = mad_sisci_dma_post(peer, remote, which, bytes);

@@ -7,7 +7,7 @@
 
 #include "sisci.h"
 
-enum { SILENT_MAX = 2 /* probes */, NUMBER_MASK = 0xffffff };
+enum { SILENT_MAX = 2 /* probes */, TELLS_PER_PROBE = 10, NUMBER_MASK = 0xffffff };
 
 static uint32_t load(const struct msisci_local *local, size_t offset)
 {
@@ -16,15 +16,68 @@ static uint32_t load(const struct msisci_local *local, size_t offset)
 
 /* ---- peers that are gone --------------------------------------------------------------------- */
 
+/* Tells the peer that this process has given up: it may be reachable again, and would wait for what
+ * does not come. Whether it learned of it is seen later. */
+static void tell(struct msisci_peer *peer)
+{
+    struct msisci_remote *remote = &peer->remote[0];
+    sci_error_t error;
+
+    (void)SCIStartSequence(remote->sequence, 0, &error);
+    SCI_STORE32(remote->map, MSISCI_BROKEN, 1);
+    SCIFlush(remote->sequence, 0);
+}
+
+static void tell_again(struct msisci_peer *peer)
+{
+    sci_error_t error;
+
+    switch (SCICheckSequence(peer->remote[0].sequence, 0, &error)) {
+    case SCI_SEQ_PENDING:
+        break;
+    case SCI_SEQ_OK:
+        peer->untold = false;
+        break;
+    default:
+        tell(peer);
+    }
+}
+
+/* The peer's own probes find out if it stays unreachable. */
+void mad_sisci_tell_at_last(struct msisci_peer *peer)
+{
+    const uint64_t probe_ns = peer->channel->adapter->probe_ns;
+    uint64_t now = port_now(), end = now + (SILENT_MAX + 1) * probe_ns, next = now, seen = 0;
+
+    for (; peer->untold && now < end; now = port_now()) {
+        if (now >= next) {
+            tell_again(peer);
+            next = now + probe_ns / TELLS_PER_PROBE;
+        }
+        SCI_PAUSE(&seen, next - now); /* writes end it early */
+    }
+}
+
 void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why)
 {
     if (peer->lost)
         return;
     peer->lost = true;
+    peer->untold = code == MAD_EDRIVER && peer->remote[0].sequence != NULL;
+    if (peer->untold)
+        tell(peer);
     mad_driver_note(peer->in, NULL, (int)why);
     mad_driver_note(peer->out, NULL, (int)why);
     mad_connection_break(peer->in, code);
     mad_connection_break(peer->out, code);
+}
+
+/* What the peer itself, or its system, has said: nothing more comes from it. MAD_OK: neither. */
+static int end_of(const struct msisci_peer *peer)
+{
+    return peer->gone                                  ? MAD_EPEER
+           : load(&peer->local[0], MSISCI_BROKEN) != 0 ? MAD_EDRIVER
+                                                       : MAD_OK;
 }
 
 static void probe(struct msisci_peer *peer)
@@ -80,10 +133,14 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
     for (rank = 0; rank < channel->size; rank++) {
         struct msisci_peer *peer = channel->peers[rank];
 
-        if (peer == NULL || peer->lost)
+        if (peer == NULL)
             continue;
-        if (peer->gone && !mad_sisci_arrived(peer))
-            mad_sisci_lost(peer, MAD_EPEER, SCI_ERR_NOT_CONNECTED);
+        if (peer->untold && due)
+            tell_again(peer);
+        if (peer->lost)
+            continue;
+        if (end_of(peer) != MAD_OK && !mad_sisci_arrived(peer))
+            mad_sisci_lost(peer, end_of(peer), SCI_ERR_NOT_CONNECTED);
         else if (due)
             probe(peer);
         if (!peer->lost)
@@ -102,7 +159,8 @@ static void store_credit(struct msisci_peer *peer)
         SCI_STORE32(peer->remote[0].map, MSISCI_REFUSED, 1);
 }
 
-int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, bool *retry)
+int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, uint32_t failures,
+                     bool *retry)
 {
     sci_sequence_status_t status;
     sci_error_t error;
@@ -110,8 +168,14 @@ int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, boo
     *retry = false;
     SCIStoreBarrier(remote->sequence, 0, &error);
     status = SCICheckSequence(remote->sequence, 0, &error);
-    if (error == SCI_ERR_OK && status == SCI_SEQ_OK)
+    if (peer->lost)
+        return mad_connection_error(peer->out);
+    /* Behind the barrier, what is pending was stored by another thread. */
+    if (error == SCI_ERR_OK && (status == SCI_SEQ_OK || status == SCI_SEQ_PENDING)) {
+        *retry = remote->failures != failures;
         return MAD_OK;
+    }
+    remote->failures++;
     *retry = error == SCI_ERR_OK && status != SCI_SEQ_NOT_RETRIABLE && !peer->gone;
     if (*retry)
         *retry = SCIStartSequence(remote->sequence, 0, &error) == SCI_SEQ_OK;
@@ -141,7 +205,7 @@ int mad_sisci_repair(struct msisci_peer *peer)
     if (status == SCI_SEQ_OK || status == SCI_SEQ_PENDING)
         return MAD_OK;
     do
-        code = mad_sisci_settle(peer, remote, &retry);
+        code = mad_sisci_settle(peer, remote, remote->failures, &retry);
     while (retry);
     return code;
 }
@@ -160,25 +224,27 @@ static int await_credit(struct msisci_peer *peer)
     peer->unsettled = false;
     if (SCICheckSequence(peer->remote[0].sequence, 0, &error) != SCI_SEQ_PENDING)
         return MAD_OK;
-    return mad_sisci_settle(peer, &peer->remote[0], &retry);
+    return mad_sisci_settle(peer, &peer->remote[0], peer->remote[0].failures, &retry);
 }
 
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
 {
+    struct msisci_remote *remote = &peer->remote[0];
+    uint32_t failures;
     bool retry;
     int error = await_credit(peer);
 
     if (error != MAD_OK)
         return error;
+    failures = remote->failures;
     store_credit(peer);
     if (!more) { /* whether it arrives is seen when the process waits for something */
-        SCIFlush(peer->remote[0].sequence, 0);
+        SCIFlush(remote->sequence, 0);
         peer->unsettled = true;
         return MAD_OK;
     }
-    do
-        error = mad_sisci_settle(peer, &peer->remote[0], &retry);
-    while (retry);
+    while ((error = mad_sisci_settle(peer, remote, failures, &retry)) == MAD_OK && retry)
+        failures = remote->failures; /* who saw the error has stored the credit again */
     return error;
 }
 
@@ -201,13 +267,15 @@ static uint32_t unconsumed(const struct msisci_peer *peer)
 /* After an error, words of a packet may be there twice: they must go before the next one. */
 static int clean(struct msisci_peer *peer, struct msisci_remote *remote)
 {
+    uint32_t failures;
     bool retry;
     int error;
 
     do {
+        failures = remote->failures;
         for (size_t at = 0; at < MSISCI_WRITE / MSISCI_LINE * MSISCI_LINE; at += 4)
             SCI_STORE32(remote->map, at, 0);
-        error = mad_sisci_settle(peer, remote, &retry);
+        error = mad_sisci_settle(peer, remote, failures, &retry);
     } while (retry);
     remote->dirty = error != MAD_OK;
     return error;
@@ -224,6 +292,10 @@ int mad_sisci_begin(struct msisci_peer *peer)
         if (load(&peer->local[0], MSISCI_REFUSED) != 0) {
             mad_driver_note(peer->out, "the receiver's blocks are others", 0);
             return MAD_ESYMM;
+        }
+        if (end_of(peer) != MAD_OK) { /* what has arrived from it can still be received */
+            mad_driver_note(peer->out, NULL, SCI_ERR_NOT_CONNECTED);
+            return end_of(peer);
         }
         mad_sisci_pause(own, &seen, own->adapter->probe_ns);
         waited = true;

@@ -76,7 +76,7 @@ struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
     if (copy == NULL)
         abort();
     *copy = *rule;
-    copy->seen = copy->passed = copy->chosen = copy->fired = 0;
+    copy->seen = copy->chosen = copy->fired = 0;
     copy->streams = NULL;
     copy->streams_count = 0;
     copy->next = NULL;
@@ -205,24 +205,18 @@ static uint32_t first_hit(struct sim_random *random, double probability, uint32_
 static bool fires(struct sim_fault_rule *rule, const struct sim_fault_subject *subject,
                   uint32_t *packet)
 {
-    uint32_t packets = subject->packets > 1 ? subject->packets : 1, skipped = 0;
-    uint64_t before = rule->passed;
+    uint32_t packets = subject->packets > 1 ? subject->packets : 1;
 
-    rule->seen++;
-    rule->passed += packets;
-    if (rule->passed <= rule->skip)
+    if (rule->seen++ < rule->skip)
         return false;
-    if (before < rule->skip)
-        skipped = (uint32_t)(rule->skip - before);
     if (rule->count_max != 0 && rule->chosen >= rule->count_max)
         return false;
     *packet = 1;
     if (rule->probability < 1.0) {
-        *packet = first_hit(stream_of(rule, subject), rule->probability, packets - skipped);
+        *packet = first_hit(stream_of(rule, subject), rule->probability, packets);
         if (*packet == 0)
             return false;
     }
-    *packet += skipped;
     rule->chosen++;
     if (rule->only != NULL && !is_listed(rule, rule->chosen))
         return false;

@@ -156,16 +156,67 @@ static struct sim_random *stream_of(struct sim_fault_rule *rule,
     return &rule->streams[index];
 }
 
-/* A rule draws its random number only when nothing else keeps it from firing: `skip` and windows
- * are exact. */
-static bool fires(struct sim_fault_rule *rule, const struct sim_fault_subject *subject)
+/* The chance, in units of 2^-64, that at least one of so many packets is hit, when a packet is
+ * missed with `missed` of these units. Integer arithmetic: the same on every machine. */
+static uint64_t chance_of_any(uint64_t missed, uint32_t packets)
 {
+    uint64_t none = UINT64_MAX;
+
+    for (; packets > 0; packets >>= 1) {
+        if (packets & 1)
+            none = (uint64_t)(((unsigned __int128)none * missed) >> 64);
+        missed = (uint64_t)(((unsigned __int128)missed * missed) >> 64);
+    }
+    return ~none;
+}
+
+/*
+ * Which of the packets is hit first, from 1; 0: none is. Packet k is the first one with the chance
+ * p (1 - p)^(k - 1), so that one of n is hit with the chance 1 - (1 - p)^n. One random number
+ * decides both.
+ */
+static uint32_t first_hit(struct sim_random *random, double probability, uint32_t packets)
+{
+    uint64_t drawn, missed;
+    uint32_t low = 1, high = packets, middle;
+
+    if (packets == 1)
+        return sim_random_chance(random, probability) ? 1 : 0;
+    drawn = sim_random_next(random);
+    if (probability < 0x1p-64)
+        return 0;
+    missed = -(uint64_t)(probability * 0x1p64); /* exact: a power of two */
+    if (drawn >= chance_of_any(missed, packets))
+        return 0;
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (drawn < chance_of_any(missed, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/*
+ * A rule draws its random number only when nothing else keeps it from firing: `skip` and windows
+ * are exact. *packet becomes the packet of the subject that is hit, from 1.
+ */
+static bool fires(struct sim_fault_rule *rule, const struct sim_fault_subject *subject,
+                  uint32_t *packet)
+{
+    uint32_t packets = subject->packets > 1 ? subject->packets : 1;
+
     if (rule->seen++ < rule->skip)
         return false;
     if (rule->count_max != 0 && rule->chosen >= rule->count_max)
         return false;
-    if (rule->probability < 1.0 && !sim_random_chance(stream_of(rule, subject), rule->probability))
-        return false;
+    *packet = 1;
+    if (rule->probability < 1.0) {
+        *packet = first_hit(stream_of(rule, subject), rule->probability, packets);
+        if (*packet == 0)
+            return false;
+    }
     rule->chosen++;
     if (rule->only != NULL && !is_listed(rule, rule->chosen))
         return false;
@@ -179,19 +230,23 @@ static char *title_of(const struct sim_fault_record *record)
 {
     const struct sim_fault_hit *hit = &record->hit;
     const struct sim_fault_rule *rule = record->rule;
-    char nodes[32] = "", text[512];
+    char nodes[32] = "", packet[64] = "", text[512];
 
     if (record->source != SIM_FAULT_ANY && record->target != SIM_FAULT_ANY)
         snprintf(nodes, sizeof nodes, " %" PRIu32 "→%" PRIu32, record->source, record->target);
     else if (record->target != SIM_FAULT_ANY)
         snprintf(nodes, sizeof nodes, " of node %" PRIu32, record->target);
-    snprintf(text, sizeof text, "%s #%" PRIu64 ": %s%s%s%s%s%s",
+    if (record->packets > 1)
+        snprintf(packet, sizeof packet, ", %s packet %" PRIu32 " of %" PRIu32,
+                 rule->action == SIM_FAULT_DROP ? "all lost with" : "hit in", record->packet,
+                 record->packets);
+    snprintf(text, sizeof text, "%s #%" PRIu64 ": %s%s%s%s%s%s%s",
              rule == NULL          ? "lost"
              : rule->label != NULL ? rule->label
                                    : sim_fault_action_name(rule->action),
              record->number, hit->what[0] != '\0' ? hit->what : "transfer", nodes,
-             hit->extent[0] != '\0' ? ", " : "", hit->extent, hit->place[0] != '\0' ? ", " : "",
-             hit->place);
+             hit->extent[0] != '\0' ? ", " : "", hit->extent, packet,
+             hit->place[0] != '\0' ? ", " : "", hit->place);
     assert(record->number > 0);
     return strdup(text);
 }
@@ -213,8 +268,9 @@ static void record_trace(const struct sim_fault_record *record)
     sim_trace_write(&point);
 }
 
+/* `packet`: of the subject, that the rule hit, from 1; unused without a rule. */
 static void record_add(const struct sim_fault_rule *rule, uint64_t number,
-                       const struct sim_fault_subject *subject)
+                       const struct sim_fault_subject *subject, uint32_t packet)
 {
     struct sim_fault_record *record;
 
@@ -226,6 +282,10 @@ static void record_add(const struct sim_fault_rule *rule, uint64_t number,
     record->rule = rule;
     record->number = number;
     record->candidate = rule != NULL ? rule->seen : number;
+    if (rule != NULL) {
+        record->packet = packet;
+        record->packets = subject->packets;
+    }
     record->time = sim_now();
     record->source = subject->source;
     record->target = subject->target;
@@ -261,7 +321,7 @@ void sim_fault_lost(const struct sim_fault_subject *subject)
     if (was_dropped(subject))
         return;
     if (++faults.lost <= SIM_FAULT_RECORDS_KEPT)
-        record_add(NULL, faults.lost, subject);
+        record_add(NULL, faults.lost, subject, 0);
 }
 
 void sim_fault_failed(uint64_t flow, const char *error)
@@ -302,11 +362,12 @@ const struct sim_fault_rule *sim_fault_match(struct sim_fault_point *point,
                                              const struct sim_fault_subject *subject)
 {
     struct sim_fault_rule *rule;
+    uint32_t packet;
 
     for (rule = point->rules; rule != NULL; rule = rule->next) {
-        if (matches(rule, subject) && fires(rule, subject)) {
+        if (matches(rule, subject) && fires(rule, subject, &packet)) {
             if (rule->fired <= SIM_FAULT_RECORDS_KEPT)
-                record_add(rule, rule->chosen, subject);
+                record_add(rule, rule->chosen, subject, packet);
             return rule;
         }
     }

@@ -344,7 +344,7 @@ void net_tracks_register(void);
 /* The function that describes the transfer in the record of a fault, or NULL. */
 net_describe_fn *net_description(const struct net *net, const struct net_transfer *transfer);
 /* Asks the fault point about one transfer or packet, marks the transfer and returns the delay. */
-sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer);
+sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer, uint32_t packets);
 
 /* packet.c, packet_fault.c: F2 */
 bool net_packets_init(struct net *net, const struct net_dragonfly_config *config, char **error);

@@ -189,7 +189,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
     flight->delay = 0;
     cut(transfer, feed);
     for (i = 0; i < flight->packets && sim_unlikely(net->packet_point->rules != NULL); i++) {
-        sim_time_t delay = net_fault_apply(net, transfer);
+        sim_time_t delay = net_fault_apply(net, transfer, 1);
 
         flight->delay = delay > flight->delay ? delay : flight->delay;
     }

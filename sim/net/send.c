@@ -45,10 +45,11 @@ static void describe(const void *what, struct sim_fault_hit *hit)
 }
 
 /*
- * Asks the fault table about the transfer and returns the delay. A dropped transfer still fires its
- * event when it would have arrived. A delay also delays later transfers of the same flow.
+ * Asks the fault table about so many packets of the transfer and returns the delay. A dropped
+ * transfer still fires its event when it would have arrived. A delay also delays later transfers of
+ * the same flow.
  */
-sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
+sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer, uint32_t packets)
 {
     const struct faulted faulted = {net, transfer};
     struct sim_fault_subject subject = {
@@ -59,6 +60,7 @@ sim_time_t net_fault_apply(struct net *net, struct net_transfer *transfer)
         .source_group = net_group_of(net, transfer->source),
         .target_group = net_group_of(net, transfer->target),
         .kind = transfer->class,
+        .packets = packets,
     };
     const struct sim_fault_rule *rule = sim_fault_ask(net->packet_point, &subject);
     const char *name = "drop"; /* in the trace */
@@ -184,7 +186,7 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     if (!counted)
         net_count(net, transfer, &path);
     if (sim_unlikely(net->packet_point->rules != NULL))
-        arrival += net_fault_apply(net, transfer);
+        arrival += net_fault_apply(net, transfer, transfer->packets);
     if (!net_mode_adaptive(transfer->route))
         arrival = net_flow_keep_order(&net->flows, transfer, arrival);
     flight->net = net;

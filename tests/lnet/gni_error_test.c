@@ -133,6 +133,56 @@ TEST_IN(aries_60_an_error_of_smsg_ends_the_connection, NETWORK)
     assert_int_equal(conn->why, -ECOMM);
 }
 
+/* A message that does not belong to the connection, or not next, is not taken: B ends the
+ * connection and nothing of the message reaches LNet; the next message makes another connection. */
+static void expect_not_taken(struct lnet_gni_conn *sender)
+{
+    uint64_t stamp = sender->own_stamp;
+
+    put_to(gni(B), 1, here, 8);
+    pass(SIM_S);
+    assert_null(event_of(B, LNET_EVENT_PUT, 1));
+    assert_true(
+        list_empty(&driver(B)->connections) ||
+        list_first_entry(&driver(B)->connections, struct lnet_gni_conn, on_ni)->peer_stamp !=
+            stamp ||
+        list_first_entry(&driver(B)->connections, struct lnet_gni_conn, on_ni)->closing);
+    put_to(gni(B), 1, here, 16);
+    assert_non_null(wait_event(B, LNET_EVENT_PUT, 1, 200 * SIM_S));
+    assert_int_equal(event_of(B, LNET_EVENT_PUT, 1)->mlength, 16);
+}
+
+static struct lnet_gni_conn *sender(void)
+{
+    connected();
+    return list_first_entry(&driver(A)->connections, struct lnet_gni_conn, on_ni);
+}
+
+/* What an earlier connection wrote into a mailbox has the stamp of that connection. */
+TEST_IN(lnet_60_a_message_of_another_connection_is_not_taken, NETWORK)
+{
+    struct lnet_gni_conn *conn = sender();
+
+    conn->own_stamp--;
+    expect_not_taken(conn);
+}
+
+TEST_IN(lnet_60_a_message_behind_a_missing_one_is_not_taken, NETWORK)
+{
+    struct lnet_gni_conn *conn = sender();
+
+    conn->tx_sequence++;
+    expect_not_taken(conn);
+}
+
+TEST_IN(lnet_60_a_message_that_comes_again_is_not_taken, NETWORK)
+{
+    struct lnet_gni_conn *conn = sender();
+
+    conn->tx_sequence--;
+    expect_not_taken(conn);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +190,9 @@ int main(void)
         cmocka_unit_test(aries_60_the_129th_error_ends_the_connection),
         cmocka_unit_test(aries_60_an_unrecoverable_error_ends_the_connection),
         cmocka_unit_test(aries_60_an_error_of_smsg_ends_the_connection),
+        cmocka_unit_test(lnet_60_a_message_of_another_connection_is_not_taken),
+        cmocka_unit_test(lnet_60_a_message_behind_a_missing_one_is_not_taken),
+        cmocka_unit_test(lnet_60_a_message_that_comes_again_is_not_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,8 +47,13 @@ static struct sim_fault_rule *add(struct sim_fault_rule rule, const char *label)
 static bool faulted(uint32_t source, uint32_t target, uint32_t source_group, uint32_t target_group,
                     uint32_t kind)
 {
-    struct sim_fault_subject subject = {NULL,         NULL,         source, target,
-                                        source_group, target_group, kind};
+    const struct sim_fault_subject subject = {
+        .source = source,
+        .target = target,
+        .source_group = source_group,
+        .target_group = target_group,
+        .kind = kind,
+    };
 
     return sim_fault_ask(&point, &subject) != NULL;
 }
@@ -184,7 +189,7 @@ static void skip_and_count(void **state)
 static void first_rule_that_fires_decides(void **state)
 {
     struct sim_fault_rule rule = everything;
-    struct sim_fault_subject subject = {NULL, NULL, 1, 2, 0, 0, 0};
+    const struct sim_fault_subject subject = {.source = 1, .target = 2};
 
     rule.count_max = 1;
     rule.action = SIM_FAULT_DELAY;
@@ -222,6 +227,106 @@ static void probability_zero_never(void **state)
     add(rule, "never");
     for (i = 0; i < 1000; i++)
         assert_false(faulted_any());
+}
+
+static void note_packet(const struct sim_fault_record *record, void *arg)
+{
+    *(uint32_t *)arg = record->packet;
+}
+
+/* Asks about a chunk of so many packets. */
+static bool chunk_faulted(uint32_t packets)
+{
+    const struct sim_fault_subject subject = {.source = 1, .target = 2, .packets = packets};
+
+    return sim_fault_ask(&point, &subject) != NULL;
+}
+
+/* The packet that the last fault hit. */
+static uint32_t last_packet(void)
+{
+    uint32_t packet = 0;
+
+    sim_fault_for_each_record(note_packet, &packet);
+    return packet;
+}
+
+/* 1 - (1 - p)^n, and each packet of the chunk is the first one that is hit about equally often. */
+static void probability_is_that_of_each_packet(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned i, fired = 0, first_half = 0;
+
+    rule.probability = 0.01;
+    sim_random_init(&rule.random, 42, "fault", 0);
+    add(rule, "now and then");
+    for (i = 0; i < 2000; i++) {
+        if (chunk_faulted(64)) {
+            uint32_t packet = last_packet();
+
+            assert_in_range(packet, 1, 64);
+            fired++;
+            first_half += packet <= 32;
+        }
+    }
+    /* 1 - 0.99^64 = 0.4744; of these 0.2750 / 0.4744 in the first half: 4 standard deviations */
+    assert_in_range(fired, 949 - 90, 949 + 90);
+    assert_in_range(first_half, 550 - 80, 550 + 80);
+    assert_int_equal(point.rules->seen, 2000);
+}
+
+/* Very small and very large chances of a packet have no rounding of their own. */
+static void chance_of_a_chunk_at_its_ends(void **state)
+{
+    static const double probabilities[] = {0.0, 1e-300, 1e-18, 1 - 0x1p-53, 1.0};
+    unsigned i, j;
+
+    for (i = 0; i < sizeof probabilities / sizeof *probabilities; i++) {
+        struct sim_fault_rule rule = everything;
+
+        sim_fault_reset();
+        setup(state);
+        rule.probability = probabilities[i];
+        add(rule, "ends");
+        for (j = 0; j < 500; j++) {
+            assert_true(chunk_faulted(1 + j) == (probabilities[i] > 0.5));
+            assert_true(probabilities[i] < 0.5 || last_packet() == 1);
+        }
+    }
+}
+
+/* A rule without a probability hits the first packet of each chunk; its numbers count chunks. */
+static void numbers_count_chunks(void **state)
+{
+    struct sim_fault_rule rule = everything;
+
+    rule.skip = 1;
+    rule.count_max = 2;
+    add(rule, "later");
+    assert_false(chunk_faulted(64));
+    assert_true(chunk_faulted(64));
+    assert_int_equal(last_packet(), 1);
+    assert_true(chunk_faulted(64));
+    assert_false(chunk_faulted(64));
+    assert_int_equal(point.rules->seen, 4);
+    assert_int_equal(point.rules->fired, 2);
+}
+
+static void title_names_the_packet(const struct sim_fault_record *record, void *arg)
+{
+    assert_non_null(strstr(record->title, ", all lost with packet 1 of 8"));
+    *(bool *)arg = true;
+}
+
+static void record_of_a_chunk_names_its_packet(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    bool found = false;
+
+    add(rule, "loss");
+    assert_true(chunk_faulted(8));
+    sim_fault_for_each_record(title_names_the_packet, &found);
+    assert_true(found);
 }
 
 static uint64_t pattern(uint64_t seed, bool seeded)
@@ -318,6 +423,10 @@ int main(void)
         TEST(first_rule_that_fires_decides),
         TEST(probability_is_kept),
         TEST(probability_zero_never),
+        TEST(probability_is_that_of_each_packet),
+        TEST(chance_of_a_chunk_at_its_ends),
+        TEST(numbers_count_chunks),
+        TEST(record_of_a_chunk_names_its_packet),
         TEST(seed_decides),
         TEST(streams_are_independent),
         TEST(rules_listed_by_point_and_order),

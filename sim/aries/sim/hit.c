@@ -117,6 +117,7 @@ struct sim_fault_subject aries_sim_fault_subject(const struct aries_chunk *chunk
         .source_group = net_group_of(net, transfer->source),
         .target_group = net_group_of(net, transfer->target),
         .kind = transfer->class,
+        .packets = chunk->packets,
     };
 }
 

@@ -50,6 +50,10 @@ static void record_part(const struct sim_fault_record *record, void *arg)
         put_text(part, "what", record->hit.what);
     if (record->hit.extent[0] != '\0')
         put_text(part, "extent", record->hit.extent);
+    if (record->packets > 1) {
+        put(part, "packet", record->packet);
+        put(part, "packets", record->packets);
+    }
     if (record->hit.place[0] != '\0')
         put_text(part, "place", record->hit.place);
     if (record->error != NULL) {

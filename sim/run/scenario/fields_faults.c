@@ -67,7 +67,8 @@ static const struct field aries_packet_fields[] = {
 static const struct field net_packet_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = NET_PACKET_ACTIONS,
-     .meaning = "to a transfer (a chunk of a message) in the network"},
+     .meaning =
+         "to a packet in the network, at F0 and F1 to the chunk of a message that it travels in"},
     NETWORK,
     LABEL,
     RULE_FIELDS,

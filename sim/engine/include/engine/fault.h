@@ -51,13 +51,16 @@ struct sim_fault_subject {
     uint32_t source_group; /* topology group of each */
     uint32_t target_group;
     uint32_t kind; /* meaning belongs to the point, e.g. 0 request, 1 response */
+    /* Packets that travel together as this subject; 0 means 1. A rule's probability is that of each
+     * packet, and a hit on one of them is a fault of the whole subject. */
+    uint32_t packets;
 };
 
 struct sim_fault_rule {
     char *label; /* how the scenario names it ("faults[2]"); malloc'd, owned by the rule, or NULL */
     enum sim_fault_action action;
     sim_time_t from, until; /* active in [from, until); SIM_NEVER: for good */
-    double probability; /* 1.0: always; at most 0: never */
+    double probability; /* of each packet; 1.0: always; at most 0: never */
     uint64_t skip; /* let this many matching subjects pass first */
     uint64_t count_max; /* fire at most so often; 0: no limit */
     /* Of the faults that the rule would inject, counted from 1, only these: ascending, malloc'd,
@@ -123,6 +126,8 @@ struct sim_fault_record {
     const struct sim_fault_rule *rule; /* NULL: lost without a rule */
     uint64_t number; /* of the rule's faults, from 1: what `only` names */
     uint64_t candidate; /* number of the subject among those that matched, from 1 */
+    uint32_t packet; /* the first one of the subject that was hit, from 1; 0: without a rule */
+    uint32_t packets; /* of the subject */
     sim_time_t time;
     uint32_t source, target; /* nodes; SIM_FAULT_ANY: none */
     struct sim_fault_hit hit;

@@ -142,13 +142,23 @@ static struct lnet_verbs_net *net_of(struct net *net)
     return on;
 }
 
+/* The queue pair may be gone, or go while it takes the packet. */
+static void deliver(const struct chunk *chunk, struct lnet_flight *flight)
+{
+    struct lnet_hca *hca = flight->on->hca[flight->target];
+    struct lnet_qp *qp = hca != NULL ? lnet_qp_find(hca, flight->target_qp) : NULL;
+
+    if (qp != NULL)
+        lnet_qp_arrived(qp, flight, chunk->offset, chunk->bytes, chunk->last);
+}
+
 static void arrive(struct sim_event *event)
 {
     struct net_transfer *transfer = sim_container_of(event, struct net_transfer, event);
     struct chunk *chunk = sim_container_of(transfer, struct chunk, transfer);
     struct lnet_flight *flight = chunk->flight;
-    /* A poisoned packet fails its check and is dropped. A packet that comes twice has an old
-     * number. */
+    /* A poisoned packet fails its check and is dropped. A queue pair drops a packet that comes
+     * twice, because its number is an old one. */
     bool good = transfer->status == NET_DELIVERED && !transfer->poisoned &&
                 chunk->attempt == flight->attempt;
     struct lnet_hca *hca = flight->on->hca[flight->target];
@@ -156,11 +166,10 @@ static void arrive(struct sim_event *event)
     if (good && flight->kind != LNET_FLIGHT_WORK) {
         lnet_cm_arrived(hca, flight);
         flight->done = true;
-    } else if (good && hca != NULL) {
-        struct lnet_qp *qp = lnet_qp_find(hca, flight->target_qp);
-
-        if (qp != NULL)
-            lnet_qp_arrived(qp, flight, chunk->offset, chunk->bytes, chunk->last);
+    } else if (good) {
+        deliver(chunk, flight);
+        if (transfer->duplicated)
+            deliver(chunk, flight);
     } else if (flight->kind != LNET_FLIGHT_WORK) {
         flight->done = true; /* the sender's timer repeats it in a flight of its own */
     }

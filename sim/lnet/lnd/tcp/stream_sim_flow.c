@@ -415,8 +415,13 @@ void lnet_stream_sim_lost(struct lnet_tcp_chunk *chunk)
     const struct lnet_tcp_model *model = &lnet_tcp_model;
     struct lnet_stream *from = chunk->from, *to = chunk->to;
     bool handshake = chunk->kind == CHUNK_SYN || chunk->kind == CHUNK_SYN_ACK;
-    struct sim_fault_subject subject = {describe, chunk, from->endpoint, to->endpoint,
-                                        0,        0,     NET_REQUEST};
+    const struct sim_fault_subject subject = {
+        .describe = describe,
+        .what = chunk,
+        .source = from->endpoint,
+        .target = to->endpoint,
+        .kind = NET_REQUEST,
+    };
     sim_time_t wait;
     uint32_t i;
 

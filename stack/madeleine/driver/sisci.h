@@ -147,7 +147,7 @@ int mad_sisci_repair(struct msisci_peer *peer);
 /* Breaks the connections: the peer does not answer any more, or (MAD_EDRIVER) stores fail. */
 void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why);
 /* Tells the peer that the connection is broken, unless it knows; waits until it must know. */
-void mad_sisci_tell_at_last(struct msisci_peer *peer);
+void mad_sisci_report_at_last(struct msisci_peer *peer);
 /* One fruitless pass of a loop that waits for peers; `seen` is 0 at first. */
 void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t nanoseconds);
 

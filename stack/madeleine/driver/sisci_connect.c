@@ -269,7 +269,7 @@ int mad_sisci_quiesce(p_mad_channel_t channel)
         if (own->peers[rank] != NULL && !own->peers[rank]->lost)
             mad_sisci_repair(own->peers[rank]);
         else if (own->peers[rank] != NULL)
-            mad_sisci_tell_at_last(own->peers[rank]);
+            mad_sisci_report_at_last(own->peers[rank]);
     return MAD_OK;
 }
 

@@ -7,7 +7,7 @@
 
 #include "sisci.h"
 
-enum { SILENT_MAX = 2 /* probes */, TELLS_PER_PROBE = 10, NUMBER_MASK = 0xffffff };
+enum { SILENT_MAX = 2 /* probes */, REPORTS_PER_PROBE = 10, NUMBER_MASK = 0xffffff };
 
 static uint32_t load(const struct msisci_local *local, size_t offset)
 {
@@ -18,7 +18,7 @@ static uint32_t load(const struct msisci_local *local, size_t offset)
 
 /* Tells the peer that this process has given up: it may be reachable again, and would wait for what
  * does not come. Whether it learned of it is seen later. */
-static void tell(struct msisci_peer *peer)
+static void report(struct msisci_peer *peer)
 {
     struct msisci_remote *remote = &peer->remote[0];
     sci_error_t error;
@@ -28,7 +28,7 @@ static void tell(struct msisci_peer *peer)
     SCIFlush(remote->sequence, 0);
 }
 
-static void tell_again(struct msisci_peer *peer)
+static void report_again(struct msisci_peer *peer)
 {
     sci_error_t error;
 
@@ -39,20 +39,20 @@ static void tell_again(struct msisci_peer *peer)
         peer->untold = false;
         break;
     default:
-        tell(peer);
+        report(peer);
     }
 }
 
 /* The peer's own probes find out if it stays unreachable. */
-void mad_sisci_tell_at_last(struct msisci_peer *peer)
+void mad_sisci_report_at_last(struct msisci_peer *peer)
 {
     const uint64_t probe_ns = peer->channel->adapter->probe_ns;
     uint64_t now = port_now(), end = now + (SILENT_MAX + 1) * probe_ns, next = now, seen = 0;
 
     for (; peer->untold && now < end; now = port_now()) {
         if (now >= next) {
-            tell_again(peer);
-            next = now + probe_ns / TELLS_PER_PROBE;
+            report_again(peer);
+            next = now + probe_ns / REPORTS_PER_PROBE;
         }
         SCI_PAUSE(&seen, next - now); /* writes end it early */
     }
@@ -65,7 +65,7 @@ void mad_sisci_lost(struct msisci_peer *peer, int code, sci_error_t why)
     peer->lost = true;
     peer->untold = code == MAD_EDRIVER && peer->remote[0].sequence != NULL;
     if (peer->untold)
-        tell(peer);
+        report(peer);
     mad_driver_note(peer->in, NULL, (int)why);
     mad_driver_note(peer->out, NULL, (int)why);
     mad_connection_break(peer->in, code);
@@ -136,7 +136,7 @@ void mad_sisci_pause(struct msisci_channel *channel, uint64_t *seen, uint64_t na
         if (peer == NULL)
             continue;
         if (peer->untold && due)
-            tell_again(peer);
+            report_again(peer);
         if (peer->lost)
             continue;
         if (end_of(peer) != MAD_OK && !mad_sisci_arrived(peer))

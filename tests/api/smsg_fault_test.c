@@ -151,8 +151,8 @@ static void shuffle(struct machine *machine)
 
 static void shuffle_and_lose(struct machine *machine)
 {
-    add_fault(SIM_FAULT_DROP, 0, 0, 0.002);
-    add_fault(SIM_FAULT_DROP, 1, 0, 0.002);
+    add_fault(SIM_FAULT_DROP, 0, 0, 0.0004);
+    add_fault(SIM_FAULT_DROP, 1, 0, 0.0004);
     shuffle(machine);
 }
 

@@ -337,7 +337,7 @@ static void loss_is_repaired(void **state)
     (void)state;
     begin();
     connect_pair(&pair, 0, 1);
-    add_rule(0.2, 0, 0);
+    add_rule(0.02, 0, 0);
     read_all(&pair.b, bytes, 10000);
     start = sim_now();
     write_bytes(&pair.a, &pair.a.write[0], memory, 96, (1 << 20) - 96);

@@ -371,7 +371,7 @@ static void seeds(void **state)
     char *some = file(
         "some.yaml",
         "jobs: [{name: a, nodes: 0-7, workload: raw_messages}]\n"
-        "faults: [{at: net.packet, do: drop, probability: 0.0003}]\nexpect: [{fault: fired}]\n");
+        "faults: [{at: net.packet, do: drop, probability: 0.00003}]\nexpect: [{fault: fired}]\n");
     struct done done = call(good, "--seeds", "1-30", "-j", "2", NULL);
     json_t *json;
     const json_t *runs;

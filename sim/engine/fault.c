@@ -76,7 +76,7 @@ struct sim_fault_rule *sim_fault_rule_add(struct sim_fault_point *point,
     if (copy == NULL)
         abort();
     *copy = *rule;
-    copy->seen = copy->chosen = copy->fired = 0;
+    copy->passed = copy->seen = copy->chosen = copy->fired = 0;
     copy->streams = NULL;
     copy->streams_count = 0;
     copy->next = NULL;
@@ -205,18 +205,25 @@ static uint32_t first_hit(struct sim_random *random, double probability, uint32_
 static bool fires(struct sim_fault_rule *rule, const struct sim_fault_subject *subject,
                   uint32_t *packet)
 {
-    uint32_t packets = subject->packets > 1 ? subject->packets : 1;
+    uint32_t packets = subject->packets > 1 ? subject->packets : 1, passed = 0, hit = 1;
 
-    if (rule->seen++ < rule->skip)
-        return false;
-    if (rule->count_max != 0 && rule->chosen >= rule->count_max)
-        return false;
-    *packet = 1;
-    if (rule->probability < 1.0) {
-        *packet = first_hit(stream_of(rule, subject), rule->probability, packets);
-        if (*packet == 0)
+    rule->seen++;
+    if (rule->passed < rule->skip) {
+        uint64_t left = rule->skip - rule->passed;
+
+        passed = left < packets ? (uint32_t)left : packets;
+        rule->passed += passed;
+        if (passed == packets)
             return false;
     }
+    if (rule->count_max != 0 && rule->chosen >= rule->count_max)
+        return false;
+    if (rule->probability < 1.0) {
+        hit = first_hit(stream_of(rule, subject), rule->probability, packets - passed);
+        if (hit == 0)
+            return false;
+    }
+    *packet = passed + hit;
     rule->chosen++;
     if (rule->only != NULL && !is_listed(rule, rule->chosen))
         return false;

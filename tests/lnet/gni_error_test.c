@@ -57,11 +57,11 @@ static const struct lnet_gni_conn *connected(void)
     return list_first_entry(&driver(A)->connections, struct lnet_gni_conn, on_ni);
 }
 
-/* The request of a PUT of a page is not refused, and its transfer, which is one chunk, is refused
- * `count` times. */
+/* The request of a PUT of a page, which has four packets, is not refused, and its transfer, which
+ * is one chunk, is refused `count` times. */
 static int put_refused(uint64_t count, unsigned status)
 {
-    refuse(1, count, status);
+    refuse(4, count, status);
     fill(here, 4096, 9);
     put_to(gni(B), 1, here, 4096);
     assert_non_null(wait_event(A, LNET_EVENT_SEND, 1, 10 * SIM_S));

@@ -295,21 +295,51 @@ static void chance_of_a_chunk_at_its_ends(void **state)
     }
 }
 
-/* A rule without a probability hits the first packet of each chunk; its numbers count chunks. */
-static void numbers_count_chunks(void **state)
+/* A rule without a probability hits the first packet of each chunk, and `count` counts chunks. */
+static void count_is_of_chunks(void **state)
 {
     struct sim_fault_rule rule = everything;
 
-    rule.skip = 1;
     rule.count_max = 2;
-    add(rule, "later");
-    assert_false(chunk_faulted(64));
+    add(rule, "two");
     assert_true(chunk_faulted(64));
     assert_int_equal(last_packet(), 1);
     assert_true(chunk_faulted(64));
     assert_false(chunk_faulted(64));
-    assert_int_equal(point.rules->seen, 4);
+    assert_int_equal(point.rules->seen, 3);
     assert_int_equal(point.rules->fired, 2);
+}
+
+/* `skip` counts packets, as it does where each packet is asked for alone: of the chunk in which it
+ * ends, a packet behind it is hit. */
+static void skip_is_of_packets(void **state)
+{
+    struct sim_fault_rule rule = everything;
+    unsigned hits = 0, i;
+
+    rule.skip = 100;
+    add(rule, "later");
+    assert_false(chunk_faulted(64));
+    assert_true(chunk_faulted(64));
+    assert_int_equal(last_packet(), 37);
+    assert_true(chunk_faulted(64));
+    assert_int_equal(last_packet(), 1);
+    assert_int_equal(point.rules->seen, 3);
+    assert_int_equal(point.rules->fired, 2);
+
+    for (i = 0; i < 400; i++) {
+        sim_fault_reset();
+        setup(state);
+        rule.skip = 62;
+        rule.probability = 0.5;
+        sim_random_init(&rule.random, i, "fault", 0);
+        add(rule, "one of the last two");
+        if (chunk_faulted(64)) {
+            assert_in_range(last_packet(), 63, 64);
+            hits++;
+        }
+    }
+    assert_in_range(hits, 260, 340); /* three of four */
 }
 
 static void title_names_the_packet(const struct sim_fault_record *record, void *arg)
@@ -425,7 +455,8 @@ int main(void)
         TEST(probability_zero_never),
         TEST(probability_is_that_of_each_packet),
         TEST(chance_of_a_chunk_at_its_ends),
-        TEST(numbers_count_chunks),
+        TEST(count_is_of_chunks),
+        TEST(skip_is_of_packets),
         TEST(record_of_a_chunk_names_its_packet),
         TEST(seed_decides),
         TEST(streams_are_independent),

@@ -18,24 +18,24 @@
         "time", TIME(X, time), .maximum = "1000000s", .fallback = "0", \
                                .meaning = "virtual time of the fault"  \
     }
-#define RULE_FIELDS                                                                              \
-    {"probability",  REAL(X, probability), .minimum = "0",                                       \
-     .maximum = "1", .fallback = "1",      .meaning = "of each subject that matches"},           \
-        {"count", COUNT(X, count), .fallback = "0",                                              \
-         .meaning = "inject it at most so often; 0: no limit"},                                  \
-        {"skip", COUNT(X, skip), .fallback = "0",                                                \
-         .meaning = "leave the first so many that match alone"},                                 \
-        {"only", FREE(X, only), .syntax = "a number or a list of numbers: 11, [3, 11]",          \
-         .json = JSON_ONE_OR_MORE,                                                               \
-         .meaning = "of the faults that it would inject, numbered from 1 as the report shows "   \
-                    "them, inject only these"},                                                  \
-        {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},    \
-        {"until", TIME(X, until), .meaning = "and before this one; default: the end"},           \
-        {"source", COUNT(X, source), .meaning = "only from this node"},                          \
-        {"target", COUNT(X, target), .meaning = "only to this node"},                            \
-    {                                                                                            \
-        "between", PAIR(X, between), .syntax = "two groups: [g0, g1]",                           \
-                                     .meaning = "only between these groups, in either direction" \
+#define RULE_FIELDS                                                                               \
+    {"probability",  REAL(X, probability), .minimum = "0",                                        \
+     .maximum = "1", .fallback = "1",      .meaning = "of each subject that matches"},            \
+        {"count", COUNT(X, count), .fallback = "0",                                               \
+         .meaning = "inject it at most so often; 0: no limit"},                                   \
+        {"skip", COUNT(X, skip), .fallback = "0",                                                 \
+         .meaning = "leave the first so many that match alone; packets, if several go together"}, \
+        {"only", FREE(X, only), .syntax = "a number or a list of numbers: 11, [3, 11]",           \
+         .json = JSON_ONE_OR_MORE,                                                                \
+         .meaning = "of the faults that it would inject, numbered from 1 as the report shows "    \
+                    "them, inject only these"},                                                   \
+        {"from", TIME(X, from), .fallback = "0", .meaning = "active from this virtual time"},     \
+        {"until", TIME(X, until), .meaning = "and before this one; default: the end"},            \
+        {"source", COUNT(X, source), .meaning = "only from this node"},                           \
+        {"target", COUNT(X, target), .meaning = "only to this node"},                             \
+    {                                                                                             \
+        "between", PAIR(X, between), .syntax = "two groups: [g0, g1]",                            \
+                                     .meaning = "only between these groups, in either direction"  \
     }
 #define NETWORK                                                               \
     {                                                                         \

@@ -61,7 +61,7 @@ struct sim_fault_rule {
     enum sim_fault_action action;
     sim_time_t from, until; /* active in [from, until); SIM_NEVER: for good */
     double probability; /* of each packet; 1.0: always; at most 0: never */
-    uint64_t skip; /* let this many matching subjects pass first */
+    uint64_t skip; /* let this many packets of matching subjects pass first */
     uint64_t count_max; /* fire at most so often; 0: no limit */
     /* Of the faults that the rule would inject, counted from 1, only these: ascending, malloc'd,
      * owned by the rule. NULL: all. They have the numbers that they have without this field. */
@@ -73,6 +73,7 @@ struct sim_fault_rule {
     sim_time_t delay; /* for SIM_FAULT_DELAY */
     uint32_t status; /* for SIM_FAULT_FAIL: meaning belongs to the point */
     /* state */
+    uint64_t passed; /* packets that `skip` let pass */
     uint64_t seen; /* subjects that matched, in the window */
     uint64_t chosen; /* subjects that the rule faults if `only` does not keep it from that */
     uint64_t fired; /* subjects that the rule faulted */

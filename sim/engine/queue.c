@@ -28,6 +28,8 @@
 #define WIDTH_FIRST 12 /* bits: 4 ns */
 #define WIDTH_MAX 40
 #define WIDTH_SAMPLE 256 /* entries after which the width is reconsidered, at least */
+/* To sort n entries costs about n * n / 32 times what it costs to enter one again. */
+#define SORT_COST 32
 #define BLOCK_BYTES (256u << 10)
 
 _Static_assert(SORT_MAX % QUEUE_CHUNK_ENTRIES == 0, "slots that are sorted end with a chunk");
@@ -448,10 +450,21 @@ static sim_noinline void adapt(struct sim_queue *queue)
     uint32_t width = queue->width;
 
     queue->slots_taken = queue->entries_taken = 0;
-    if (entries < SLOT_LEAST * slots && width < WIDTH_MAX)
-        wheel_renew(queue, width + 1);
-    else if (entries > SLOT_MOST * slots && width > 0)
-        wheel_renew(queue, width - 1);
+    for (; entries < SLOT_LEAST * slots && width < WIDTH_MAX; entries *= 2)
+        width++;
+    for (; entries > SLOT_MOST * slots && width > 0; entries /= 2)
+        width--;
+    if (width != queue->width)
+        wheel_renew(queue, width);
+}
+
+/* Moves a slot of so many entries to the front. */
+static inline void take_slot(struct sim_queue *queue, uint32_t index, uint32_t count)
+{
+    /* Entries of a higher level would have been in slots of their own. */
+    queue->slots_taken += index < 256 ? 1 : count;
+    queue->entries_taken += count;
+    front_take(queue, wheel_detach(queue, index), count);
 }
 
 /*
@@ -464,7 +477,8 @@ bool sim_queue_fill(struct sim_queue *queue, sim_time_t until)
 
     if (queue->head == queue->tail)
         front_reset(queue);
-    if (sim_unlikely(queue->entries_taken >= WIDTH_SAMPLE && queue->entries_taken >= queue->count))
+    if (sim_unlikely(queue->entries_taken >= WIDTH_SAMPLE &&
+                     queue->entries_taken / 4 >= queue->count))
         adapt(queue);
     while (queue->words != 0 && queue->tail - queue->head < FILL) {
         uint32_t index = wheel_lowest(queue);
@@ -472,18 +486,18 @@ bool sim_queue_fill(struct sim_queue *queue, sim_time_t until)
         uint32_t count = chain_count(slot, SORT_MAX);
 
         if (sim_likely(count <= SORT_MAX)) {
-            /* Entries of a higher level would have been in slots of their own. */
-            queue->slots_taken += index < 256 ? 1 : count;
-            queue->entries_taken += count;
-            front_take(queue, wheel_detach(queue, index), count);
+            take_slot(queue, index, count);
         } else if (queue->head != queue->tail || wheel_base(queue, index) > until) {
             large = true;
             break;
         } else if (chain_all_equal(slot)) {
-            count = chain_count(slot, UINT32_MAX - 1);
-            front_take(queue, wheel_detach(queue, index), count);
+            take_slot(queue, index, chain_count(slot, UINT32_MAX - 1));
         } else if (index < 256) {
-            wheel_renew(queue, queue->width - (queue->width > 3 ? 3 : 1));
+            count = chain_count(slot, UINT32_MAX - 1);
+            if ((uint64_t)count * count <= SORT_COST * queue->count)
+                take_slot(queue, index, count);
+            else
+                wheel_renew(queue, queue->width - (queue->width > 3 ? 3 : 1));
         } else {
             sim_time_t base = wheel_base(queue, index);
 

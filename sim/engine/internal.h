@@ -82,7 +82,7 @@ struct sim_fiber {
     uintptr_t prefetch[SIM_FIBER_PREFETCHES] __attribute__((aligned(64)));
     void (*main)(void *arg);
     void *arg;
-    void *owner, *note, *thread;
+    void *owner, *note, *thread, *program;
     char *name;
     struct sim_stack stack;
     void *thread_pointer; /* NULL: that of sim_run's caller */

@@ -62,9 +62,14 @@ bool sim_is_current(void)
     return sim_core.local >= sim_core.now && !is_late(sim_core.fiber);
 }
 
+static sim_noinline bool is_behind(void)
+{
+    return !sim_is_current();
+}
+
 bool sim_catching_up(void)
 {
-    return sim_idling() && !sim_is_current();
+    return sim_idling() && is_behind();
 }
 
 void sim_hold(void)

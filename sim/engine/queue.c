@@ -21,6 +21,15 @@
 #define FRONT_GAP \
     64 /* room before the head of a fresh front, for insertions that move the shorter side */
 #define COMPACT_MIN 1024
+/* Slots of the lowest level get wider when they held fewer entries on average, and narrower when
+ * they held more. */
+#define SLOT_LEAST 3
+#define SLOT_MOST 12
+#define WIDTH_FIRST 12 /* bits: 4 ns */
+#define WIDTH_MAX 40
+#define WIDTH_SAMPLE 256 /* entries after which the width is reconsidered, at least */
+/* To sort n entries costs about n * n / 32 times what it costs to enter one again. */
+#define SORT_COST 32
 #define BLOCK_BYTES (256u << 10)
 
 _Static_assert(SORT_MAX % QUEUE_CHUNK_ENTRIES == 0, "slots that are sorted end with a chunk");
@@ -101,6 +110,7 @@ void sim_queue_init(struct sim_queue *queue)
         sim_panic("event queue: out of memory");
     queue->limit = queue->buffer + FRONT_ENTRIES;
     queue->front_end = SIM_NEVER;
+    queue->width = WIDTH_FIRST;
     front_reset(queue);
 }
 
@@ -118,25 +128,36 @@ void sim_queue_fini(struct sim_queue *queue)
 
 /* ---- wheel ----------------------------------------------------------------------------------- */
 
-static void wheel_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
+/* The same when the slot is empty, or its last chunk is full. */
+static sim_noinline void wheel_push_chunk(struct sim_queue *queue, sim_time_t time, uintptr_t word,
+                                          uint32_t index)
 {
-    int level = (63 - __builtin_clzll((time ^ queue->last) | 1)) >> 3;
-    uint32_t index = (uint32_t)level << 8 | (uint32_t)(time >> (level * 8) & 255);
+    struct sim_queue_slot *slot = &queue->slots[index];
+    struct sim_queue_chunk *chunk = chunk_alloc(queue);
+
+    if (slot->end == NULL) {
+        slot->first = chunk;
+        queue->map[index >> 6] |= 1ull << (index & 63);
+        queue->words |= 1u << (index >> 6);
+    } else {
+        ((struct sim_queue_chunk *)slot->end)[-1].next = chunk;
+    }
+    chunk->entries[0] = (struct sim_queue_event){time, word};
+    slot->end = chunk->entries + 1;
+}
+
+static inline void wheel_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
+{
+    uint32_t width = queue->width;
+    uint32_t level = /* times 8 */
+        (63 - (uint32_t)__builtin_clzll((time ^ queue->last) >> width | 1)) & ~UINT32_C(7);
+    uint32_t index = level << 5 | (uint32_t)(time >> width >> level & 255);
     struct sim_queue_slot *slot = &queue->slots[index];
     struct sim_queue_event *entry = slot->end;
-    struct sim_queue_chunk *chunk;
 
-    if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) ==
-                     0)) { /* empty slot or full chunk */
-        chunk = chunk_alloc(queue);
-        if (entry == NULL) {
-            slot->first = chunk;
-            queue->map[index >> 6] |= 1ull << (index & 63);
-            queue->words |= 1u << (index >> 6);
-        } else {
-            ((struct sim_queue_chunk *)entry)[-1].next = chunk;
-        }
-        entry = chunk->entries;
+    if (sim_unlikely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) == 0)) {
+        wheel_push_chunk(queue, time, word, index);
+        return;
     }
     entry->time = time;
     entry->word = word;
@@ -155,9 +176,9 @@ static uint32_t wheel_lowest(const struct sim_queue *queue)
 /* First instant of a slot. */
 static sim_time_t wheel_base(const struct sim_queue *queue, uint32_t index)
 {
-    uint32_t shift = (index >> 8) * 8;
+    uint32_t shift = queue->width + (index >> 8) * 8;
     sim_time_t above =
-        ~((256ull << shift) - 1); /* level 7: the shift gives 0, so nothing is above */
+        ~((256ull << shift) - 1); /* highest level: the shift gives 0, so nothing is above */
 
     return (queue->last & above) | (sim_time_t)(index & 255) << shift;
 }
@@ -172,6 +193,13 @@ static struct sim_queue_slot wheel_detach(struct sim_queue *queue, uint32_t inde
     if (queue->map[index >> 6] == 0)
         queue->words &= ~(1u << (index >> 6));
     return chain;
+}
+
+/* Whether all entries of a chain are in its first chunk. */
+static inline bool is_short(const struct sim_queue_slot *chain)
+{
+    /* The end of a full chunk may be the beginning of the chain's first one. */
+    return (uintptr_t)chain->end - (uintptr_t)chain->first - 1 < QUEUE_CHUNK_BYTES;
 }
 
 /* One chunk of a chain: its entries end before the result. */
@@ -198,21 +226,23 @@ static bool drop(struct sim_queue *queue, uintptr_t word)
     return true;
 }
 
-/* Number of entries, or SORT_MAX + 1 when there are more. */
-static uint32_t chain_count(const struct sim_queue_slot *chain)
+/* Number of entries, or `most` + 1 when there are more. */
+static uint32_t chain_count(const struct sim_queue_slot *chain, uint32_t most)
 {
     struct sim_queue_chunk *chunk = chain->first;
     uint32_t count = 0;
 
-    while (count <= SORT_MAX) {
+    if (sim_likely(is_short(chain)))
+        return (uint32_t)(chain->end - chunk->entries);
+    while (count <= most) {
         struct sim_queue_event *end = chunk_end(chain, chunk);
 
         count += (uint32_t)(end - chunk->entries);
         if (end == chain->end)
-            return count <= SORT_MAX ? count : SORT_MAX + 1;
+            return count <= most ? count : most + 1;
         chunk = chunk->next;
     }
-    return SORT_MAX + 1;
+    return most + 1;
 }
 
 static bool chain_all_equal(const struct sim_queue_slot *chain)
@@ -234,17 +264,16 @@ static bool chain_all_equal(const struct sim_queue_slot *chain)
 
 /* ---- front ----------------------------------------------------------------------------------- */
 
-/* Room for one more entry behind the tail. */
-static void front_room(struct sim_queue *queue)
+/* Makes room for so many more entries behind the tail. */
+static sim_noinline void front_grow(struct sim_queue *queue, size_t more)
 {
     size_t count = (size_t)(queue->tail - queue->head), capacity;
     struct sim_queue_event *buffer = queue->buffer;
 
-    if (queue->tail < queue->limit)
-        return;
     capacity = (size_t)(queue->limit - buffer);
-    if (count > capacity / 2) {
-        capacity *= 2;
+    if (FRONT_GAP + count + more > capacity || count > capacity / 2) {
+        while (FRONT_GAP + count + more > capacity || count > capacity / 2)
+            capacity *= 2;
         sim_outside_begin();
         buffer = calloc(capacity + QUEUE_PREFETCH, sizeof *buffer);
         sim_outside_end();
@@ -259,6 +288,12 @@ static void front_room(struct sim_queue *queue)
     }
     queue->head = buffer + FRONT_GAP;
     queue->tail = queue->head + count;
+}
+
+static inline void front_room(struct sim_queue *queue, size_t more)
+{
+    if (sim_unlikely(queue->tail + more > queue->limit))
+        front_grow(queue, more);
 }
 
 /* First entry of the front that is later than `time`. */
@@ -278,7 +313,7 @@ static struct sim_queue_event *front_after(const struct sim_queue *queue, sim_ti
 }
 
 /* Returns the front to the wheel. */
-static void front_put_back(struct sim_queue *queue)
+static sim_noinline void front_put_back(struct sim_queue *queue)
 {
     struct sim_queue_event *entry;
 
@@ -296,8 +331,7 @@ static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t wor
 {
     struct sim_queue_event *at;
 
-    if (sim_unlikely(queue->tail == queue->limit))
-        front_room(queue);
+    front_room(queue, 1);
     if (queue->head == queue->tail || queue->tail[-1].time <= time) {
         at = queue->tail++;
     } else {
@@ -327,30 +361,33 @@ static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t wor
     return true;
 }
 
-/* Appends a chain to the front, in order of time. */
-static void front_take(struct sim_queue *queue, struct sim_queue_slot chain)
+/* Appends a chain of so many entries to the front, in order of time. */
+static void front_take(struct sim_queue *queue, struct sim_queue_slot chain, size_t count)
 {
     struct sim_queue_chunk *chunk = chain.first, *next;
-    size_t sorted = (size_t)(queue->tail - queue->head); /* entries before the chain's own */
+    struct sim_queue_event *tail, *first; /* first: of the chain's own */
 
+    front_room(queue, count);
+    first = tail = queue->tail;
     for (;; chunk = next) {
         struct sim_queue_event *end = chunk_end(&chain, chunk), *entry, *at;
 
         for (entry = chunk->entries; entry < end; entry++) {
-            if (drop(queue, entry->word))
+            struct sim_queue_event taken = *entry;
+
+            if (drop(queue, taken.word))
                 continue;
-            __builtin_prefetch((const void *)entry->word);
-            front_room(queue);
-            for (at = queue->tail; at > queue->head + sorted && at[-1].time > entry->time; at--)
+            __builtin_prefetch((const void *)taken.word);
+            for (at = tail++; at > first && at[-1].time > taken.time; at--)
                 *at = at[-1];
-            *at = *entry;
-            queue->tail++;
+            *at = taken;
         }
         next = chunk->next;
         chunk_free(queue, chunk);
         if (end == chain.end)
-            return;
+            break;
     }
+    queue->tail = tail;
 }
 
 /* Spreads a chain over lower levels. */
@@ -375,6 +412,62 @@ static void spread(struct sim_queue *queue, struct sim_queue_slot chain, sim_tim
 }
 
 /*
+ * Puts all entries of the wheel where they belong if the lowest level's slots are so wide, and
+ * throws out those of cancelled timers. Entries with equal times are in one slot before and after,
+ * and stay in order.
+ */
+static sim_noinline void wheel_renew(struct sim_queue *queue, uint32_t width)
+{
+    uint32_t index;
+
+    queue->width = width;
+    queue->slots_taken = queue->entries_taken = 0;
+    for (index = 0; index < 8 * 256; index++) {
+        struct sim_queue_slot chain;
+        struct sim_queue_chunk *chunk, *next;
+
+        if (queue->slots[index].end == NULL)
+            continue;
+        chain = wheel_detach(queue, index);
+        for (chunk = chain.first;; chunk = next) {
+            struct sim_queue_event *end = chunk_end(&chain, chunk), *entry;
+
+            for (entry = chunk->entries; entry < end; entry++)
+                if (!drop(queue, entry->word))
+                    wheel_push(queue, entry->time, entry->word);
+            next = chunk->next;
+            chunk_free(queue, chunk);
+            if (end == chain.end)
+                break;
+        }
+    }
+}
+
+/* Adapts the width of the lowest level's slots to the number of entries that they held. */
+static sim_noinline void adapt(struct sim_queue *queue)
+{
+    uint64_t slots = queue->slots_taken, entries = queue->entries_taken;
+    uint32_t width = queue->width;
+
+    queue->slots_taken = queue->entries_taken = 0;
+    for (; entries < SLOT_LEAST * slots && width < WIDTH_MAX; entries *= 2)
+        width++;
+    for (; entries > SLOT_MOST * slots && width > 0; entries /= 2)
+        width--;
+    if (width != queue->width)
+        wheel_renew(queue, width);
+}
+
+/* Moves a slot of so many entries to the front. */
+static inline void take_slot(struct sim_queue *queue, uint32_t index, uint32_t count)
+{
+    /* Entries of a higher level would have been in slots of their own. */
+    queue->slots_taken += index < 256 ? 1 : count;
+    queue->entries_taken += count;
+    front_take(queue, wheel_detach(queue, index), count);
+}
+
+/*
  * Moves slots to the front until it holds FILL entries. A large slot is opened only when the front
  * is empty and time is about to reach it (invariant 3).
  */
@@ -384,26 +477,54 @@ bool sim_queue_fill(struct sim_queue *queue, sim_time_t until)
 
     if (queue->head == queue->tail)
         front_reset(queue);
+    if (sim_unlikely(queue->entries_taken >= WIDTH_SAMPLE &&
+                     queue->entries_taken / 4 >= queue->count))
+        adapt(queue);
     while (queue->words != 0 && queue->tail - queue->head < FILL) {
         uint32_t index = wheel_lowest(queue);
         struct sim_queue_slot *slot = &queue->slots[index];
+        uint32_t count = chain_count(slot, SORT_MAX);
 
-        if (chain_count(slot) <= SORT_MAX) {
-            front_take(queue, wheel_detach(queue, index));
+        if (sim_likely(count <= SORT_MAX)) {
+            take_slot(queue, index, count);
         } else if (queue->head != queue->tail || wheel_base(queue, index) > until) {
             large = true;
             break;
-        } else if (index < 256 || chain_all_equal(slot)) {
-            front_take(queue, wheel_detach(queue, index));
+        } else if (chain_all_equal(slot)) {
+            take_slot(queue, index, chain_count(slot, UINT32_MAX - 1));
+        } else if (index < 256) {
+            count = chain_count(slot, UINT32_MAX - 1);
+            if ((uint64_t)count * count <= SORT_COST * queue->count)
+                take_slot(queue, index, count);
+            else
+                wheel_renew(queue, queue->width - (queue->width > 3 ? 3 : 1));
         } else {
             sim_time_t base = wheel_base(queue, index);
 
             spread(queue, wheel_detach(queue, index), base);
         }
     }
-    queue->front_end = queue->words != 0 ? wheel_base(queue, wheel_lowest(queue)) : SIM_NEVER;
+    if (queue->words == 0) {
+        queue->front_end = SIM_NEVER;
+    } else {
+        sim_time_t base = wheel_base(queue, wheel_lowest(queue));
+
+        /* A slot that got wider begins before some entries of the front. */
+        if (base > queue->front_end)
+            queue->front_end = base;
+    }
     queue->low = large || queue->words == 0 ? 0 : QUEUE_PREFETCH;
     return queue->head != queue->tail;
+}
+
+/* The entry comes before the front's end. */
+static sim_noinline void push_early(struct sim_queue *queue, sim_time_t time, uintptr_t word)
+{
+    if (sim_likely(front_insert(queue, time, word)))
+        return;
+    front_put_back(queue);
+    if (time >= queue->front_end || !front_insert(queue, time, word))
+        wheel_push(queue, time, word);
 }
 
 void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
@@ -411,15 +532,10 @@ void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
     assert(time >= queue->floor); /* nothing happens in the past */
     queue->count++;
     if (time < queue->front_end) {
-        if (sim_likely(front_insert(queue, time, word)))
-            return;
-        front_put_back(queue);
-        if (time < queue->front_end) {
-            front_insert(queue, time, word);
-            return;
-        }
+        push_early(queue, time, word);
+        return;
     }
-    if (queue->words == 0) /* time is SIM_NEVER */
+    if (sim_unlikely(queue->words == 0)) /* time is SIM_NEVER */
         queue->last = queue->floor;
     wheel_push(queue, time, word);
 }
@@ -430,31 +546,12 @@ void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
 static void compact(struct sim_queue *queue)
 {
     struct sim_queue_event *entry, *kept = queue->head;
-    uint32_t index;
 
     for (entry = queue->head; entry < queue->tail; entry++)
         if (!drop(queue, entry->word))
             *kept++ = *entry;
     queue->tail = kept;
-    for (index = 0; index < 8 * 256; index++) {
-        struct sim_queue_slot chain;
-        struct sim_queue_chunk *chunk, *next;
-
-        if (queue->slots[index].end == NULL)
-            continue;
-        chain = wheel_detach(queue, index);
-        for (chunk = chain.first;; chunk = next) {
-            struct sim_queue_event *end = chunk_end(&chain, chunk);
-
-            for (entry = chunk->entries; entry < end; entry++)
-                if (!drop(queue, entry->word))
-                    wheel_push(queue, entry->time, entry->word); /* into the same slot */
-            next = chunk->next;
-            chunk_free(queue, chunk);
-            if (end == chain.end)
-                break;
-        }
-    }
+    wheel_renew(queue, queue->width);
     if (queue->words == 0)
         queue->front_end = SIM_NEVER;
 }

@@ -3,7 +3,10 @@
  * The event queue: a monotone hierarchical radix wheel with a sorted front.
  *
  * The wheel has 8 levels of 256 slots. An entry lies at the level of the highest byte in which its
- * time differs from `last`, in the slot named by that byte. The lowest entries lie sorted in the
+ * time differs from `last`, in the slot named by that byte; bytes are counted from bit `width`, so
+ * that a slot of the lowest level is 2^width ps wide. The width is adapted to the density of
+ * entries, and then all entries of the wheel are entered again. Slots of the lowest level are
+ * sorted, never spread. The lowest entries lie sorted in the
  * front, an array consumed from its head. A slot with few entries is moved to the front and sorted
  * there; a slot with many is spread over the levels below it, and only that moves `last` (to the
  * slot's first instant).
@@ -13,7 +16,8 @@
  * level l sets `last` to S's base, which differs from the old one in byte l and below only. Levels
  * below l were empty (S was the lowest slot), entries of other slots of level l still differ in
  * byte l first, and higher levels see no change.
- *   2. Times in the front < front_end <= times in the wheel.
+ *   2. Times in the front < front_end <= times in the wheel. (A slot that got wider may begin
+ * before front_end.)
  *   3. last <= now whenever an event may be pushed: a slot is spread only when its base is about to
  * be reached. By 1 and 2 a time determines the one place where an entry with it can be: the front
  * or one slot. So of two entries with equal times the later push finds the earlier one in the place
@@ -38,8 +42,9 @@
 #define QUEUE_STAGE \
     3 /* entries from one stage of its fetching to the next; the last, to its turn */
 #define QUEUE_STAGES 3
-/* With fewer entries nothing is fetched in stages: what so few events use is in the cache. */
-#define QUEUE_PREFETCH_LEAST 32
+/* With fewer entries nothing is fetched in stages: what so few events use is in the second-level
+ * cache. */
+#define QUEUE_PREFETCH_LEAST 512
 
 struct sim_queue_event {
     sim_time_t time;
@@ -81,8 +86,10 @@ struct sim_queue {
     sim_time_t floor; /* time of the last entry taken out */
     uint32_t low; /* with fewer entries in the front, more can be had from the wheel */
     uint32_t words; /* which words of `map` are not 0 */
+    uint32_t width; /* bits: of a slot of the lowest level */
     uint64_t count; /* entries, cancelled ones included */
     uint64_t cancelled;
+    uint64_t slots_taken, entries_taken; /* since the width was considered */
     struct sim_queue_chunk *free_chunks;
     struct sim_queue_entry *free_cells;
     struct sim_queue_event *buffer; /* memory of the front */

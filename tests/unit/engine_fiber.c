@@ -352,6 +352,10 @@ static void names_and_owners(void **state)
     assert_null(sim_fiber_owner(fiber));
     sim_fiber_set_owner(fiber, name);
     assert_ptr_equal(sim_fiber_owner(fiber), name);
+    assert_null(sim_fiber_program(fiber));
+    sim_fiber_set_program(fiber, &fiber);
+    assert_ptr_equal(sim_fiber_program(fiber), &fiber);
+    assert_ptr_equal(sim_fiber_owner(fiber), name);
 }
 
 static void stopper(void *arg)

@@ -312,6 +312,40 @@ static void the_end_of_time_is_an_ordinary_time(void **state)
     sim_queue_fini(&queue);
 }
 
+/* The width, in bits, of the slots after a while with 400 pending entries whose delays are up to
+ * 2^bits ps. */
+static uint32_t width_after(unsigned bits)
+{
+    static struct sim_event events[400];
+    struct sim_event *event;
+    uint32_t width, i;
+    sim_time_t now = 0;
+
+    sim_random_init(&rnd, 1, "width", bits);
+    sim_queue_init(&queue);
+    for (i = 0; i < 400; i++)
+        sim_queue_push(&queue, sim_random_below(&rnd, 1ull << bits), (uintptr_t)&events[i]);
+    for (i = 0; i < 20000; i++) {
+        assert_true(sim_queue_ready(&queue, SIM_NEVER));
+        assert_true(queue.head->time >= now);
+        now = queue.head->time;
+        event = sim_queue_pop(&queue);
+        sim_queue_push(&queue, now + sim_random_below(&rnd, 1ull << bits), (uintptr_t)event);
+    }
+    width = queue.width;
+    sim_queue_fini(&queue);
+    return width;
+}
+
+/* 400 entries in 2^b ps are one in 2^(b - 8.6): slots hold 3 to 12 of them. */
+static void slots_are_as_wide_as_entries_are_dense(void **state)
+{
+    unsigned bits;
+
+    for (bits = 12; bits <= 36; bits += 4)
+        assert_in_range(width_after(bits), bits - 9, bits - 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +354,7 @@ int main(void)
         cmocka_unit_test(cancelled_timers_are_thrown_out),
         cmocka_unit_test(large_bursts_stay_in_order),
         cmocka_unit_test(the_end_of_time_is_an_ordinary_time),
+        cmocka_unit_test(slots_are_as_wide_as_entries_are_dense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,15 @@ static sim_noinline enum aries_smsg_record_state damaged(struct gni_ep *ep, uint
     return ARIES_SMSG_DAMAGED;
 }
 
+/* Whether record `number` has begun to arrive at this offset of the ring. */
+static inline bool has_begun(const struct gni_ep *ep, uint32_t offset, uint32_t number)
+{
+    const struct aries_smsg_record *record =
+        (const struct aries_smsg_record *)(ep->rx_ring + offset);
+
+    return record->sequence == number && (record->mark & ~1u) == ARIES_SMSG_MARK;
+}
+
 /* Whether record `number` lies at this offset of the ring. */
 static enum aries_smsg_record_state record_state_at(struct gni_ep *ep, uint32_t offset,
                                                     uint32_t number)
@@ -34,7 +43,7 @@ static enum aries_smsg_record_state record_state_at(struct gni_ep *ep, uint32_t 
     const struct aries_smsg_record *record =
         (const struct aries_smsg_record *)(ep->rx_ring + offset);
 
-    if (record->sequence != number || (record->mark & ~1u) != ARIES_SMSG_MARK)
+    if (!has_begun(ep, offset, number))
         return ARIES_SMSG_ABSENT;
     if (record->length > ep->message_max || aries_smsg_span(record->length) > ep->rx_bytes - offset)
         return ARIES_SMSG_DAMAGED;
@@ -80,8 +89,8 @@ static sim_noinline bool start_is_sane(const struct gni_ep *ep)
            (int32_t)(record.sequence - ep->rx_received) <= (int32_t)ep->credits;
 }
 
-enum aries_smsg_record_state aries_smsg_find_record(struct gni_ep *ep, uint32_t read_at,
-                                                    uint32_t number, uint32_t *offset)
+static sim_noinline enum aries_smsg_record_state find_anywhere(struct gni_ep *ep, uint32_t read_at,
+                                                               uint32_t number, uint32_t *offset)
 {
     uint32_t home;
     enum aries_smsg_record_state state;
@@ -98,6 +107,16 @@ enum aries_smsg_record_state aries_smsg_find_record(struct gni_ep *ep, uint32_t 
             return state;
     }
     return read_at != 0 ? record_state_at(ep, *offset = 0, number) : ARIES_SMSG_ABSENT;
+}
+
+/* Most calls find that the record has not begun to arrive at the only place where it may. */
+enum aries_smsg_record_state aries_smsg_find_record(struct gni_ep *ep, uint32_t read_at,
+                                                    uint32_t number, uint32_t *offset)
+{
+    if (read_at + ARIES_SMSG_UNIT <= ep->rx_bytes && !has_begun(ep, read_at, number) &&
+        !may_start_over(ep, read_at, number))
+        return ARIES_SMSG_ABSENT;
+    return find_anywhere(ep, read_at, number, offset);
 }
 
 uint32_t aries_smsg_current_span(const struct gni_ep *ep)

@@ -147,17 +147,21 @@ static struct pieces pieces_of(const struct aries_chunk *chunk)
 
 uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last)
 {
-    struct pieces pieces = pieces_of(chunk);
-    uint32_t largest = pieces.rest > 0              ? ARIES_PACKET_BYTES
-                       : pieces.first > pieces.tail ? pieces.first
-                                                    : pieces.tail;
+    struct pieces pieces;
+    uint32_t largest;
 
+    if (chunk->packets == 1)
+        return *last = header + aries_data_phits(chunk->bytes);
+    pieces = pieces_of(chunk);
+    largest = pieces.rest > 0              ? ARIES_PACKET_BYTES
+              : pieces.first > pieces.tail ? pieces.first
+                                           : pieces.tail;
     *last = header + aries_data_phits(largest);
     return chunk->packets * header + aries_data_phits(pieces.first) +
            pieces.rest * aries_data_phits(ARIES_PACKET_BYTES) + aries_data_phits(pieces.tail);
 }
 
-uint32_t aries_chunk_flits(const struct aries_chunk *chunk)
+uint32_t aries_chunk_flits_of_many(const struct aries_chunk *chunk)
 {
     struct pieces pieces = pieces_of(chunk);
 

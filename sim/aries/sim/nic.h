@@ -218,8 +218,7 @@ void aries_chunk_launch(struct aries_chunk *chunk,
  * arrives last.
  */
 uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last);
-/* Number of NIC flits of the same packets. */
-uint32_t aries_chunk_flits(const struct aries_chunk *chunk);
+uint32_t aries_chunk_flits_of_many(const struct aries_chunk *chunk);
 void aries_source_response_arrived(
     struct sim_event *event); /* transfer.event: a response has arrived */
 void aries_source_chunk_lost(struct aries_chunk *chunk,
@@ -321,6 +320,13 @@ static inline sim_time_t aries_host_read_service(const struct aries_timing *timi
 static inline uint32_t aries_data_flits(uint32_t bytes)
 {
     return (bytes + 15) / 16;
+}
+
+/* Number of NIC flits of the packets that carry the chunk's data. */
+static inline uint32_t aries_chunk_flits(const struct aries_chunk *chunk)
+{
+    return chunk->packets == 1 ? 1 + aries_data_flits(chunk->bytes)
+                               : aries_chunk_flits_of_many(chunk);
 }
 
 #endif

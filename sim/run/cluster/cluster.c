@@ -246,7 +246,6 @@ void cluster_destroy(struct cluster *cluster)
     if (sim_trace_on && !sim_trace_close(&what)) /* the cluster has never run */
         free(what);
     sim_fini();
-    rank_forget_fibers();
     cluster_jobs_free(cluster);
     for (i = 0; i < cluster->waiter_count; i++) {
         g_free(cluster->waiters[i].name);

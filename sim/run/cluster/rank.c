@@ -188,9 +188,6 @@ void rank_exit(struct rank *rank, int code)
         sim_wait_until(SIM_NEVER, &over);
 }
 
-/* The rank of each fiber on switched networks, where no uGNI process knows its fibers. */
-static GHashTable *switched;
-
 void rank_bind(struct rank *rank, struct sim_fiber *fiber)
 {
     if (rank->fiber != NULL && fiber != rank->fiber)
@@ -200,27 +197,17 @@ void rank_bind(struct rank *rank, struct sim_fiber *fiber)
         aries_process_bind(rank->process, fiber);
         return;
     }
-    sim_outside_begin();
-    if (switched == NULL)
-        switched = g_hash_table_new(NULL, NULL);
-    g_hash_table_insert(switched, fiber, rank);
-    sim_outside_end();
-}
-
-void rank_forget_fibers(void)
-{
-    if (switched != NULL)
-        g_hash_table_destroy(switched);
-    switched = NULL;
+    sim_fiber_set_program(fiber, rank); /* no uGNI process knows its fibers */
 }
 
 struct rank *rank_self(void)
 {
-    struct aries_process *process = aries_process_self();
+    const struct aries_process *process = aries_process_self();
+    const struct sim_fiber *fiber = sim_fiber_self();
 
     if (process != NULL)
         return aries_process_arg(process);
-    return switched != NULL ? g_hash_table_lookup(switched, sim_fiber_self()) : NULL;
+    return fiber != NULL ? sim_fiber_program(fiber) : NULL;
 }
 
 /* ---- who am I -------------------------------------------------------------------------------- */

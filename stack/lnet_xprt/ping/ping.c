@@ -33,8 +33,11 @@ static int add(struct m0_ping_slot *slot, enum m0_net_queue_type qtype, m0_time_
     slot->nb.nb_timeout = timeout == 0 ? M0_TIME_NEVER : m0_time_add(m0_time_now(), timeout);
     slot->ended = false;
     if (qtype == M0_NET_QT_MSG_RECV || qtype == M0_NET_QT_PASSIVE_BULK_RECV ||
-        qtype == M0_NET_QT_ACTIVE_BULK_RECV)
-        m0_ping_clear(slot);
+        qtype == M0_NET_QT_ACTIVE_BULK_RECV) {
+        if (!slot->clear)
+            m0_ping_clear(slot, m0_vec_count(&slot->nb.nb_buffer.ov_vec));
+        slot->clear = false;
+    }
     m0_mutex_lock(&ping->lock);
     rc = ping->lost != 0  ? ping->lost
          : ping->stopping ? -ESHUTDOWN
@@ -87,6 +90,15 @@ void m0_ping_settle(struct m0_ping *ping)
     while (m0_exists(i, ping->slot_count, ping->slots[i].used))
         m0_cond_wait(&ping->changed);
     m0_mutex_unlock(&ping->lock);
+}
+
+/* What was received is cleared as soon as it was compared, because it is in the cache then. */
+static bool take_filled(struct m0_ping_slot *slot, m0_bcount_t bytes)
+{
+    bool filled = m0_ping_is_filled(slot, 0, bytes);
+
+    m0_ping_clear(slot, bytes);
+    return filled;
 }
 
 static void note_error(struct m0_ping *ping)
@@ -182,13 +194,15 @@ static void on_server_event(struct m0_ping_slot *slot, const struct m0_net_buffe
 
     if (slot->nb.nb_qtype != M0_NET_QT_MSG_RECV) {
         if (slot->nb.nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV && ev->nbe_status == 0 &&
-            (ev->nbe_length != slot->length || !m0_ping_is_filled(slot, 0, ev->nbe_length)))
+            (ev->nbe_length != slot->length || !take_filled(slot, ev->nbe_length)))
             note_error(ping);
         give_back(slot);
         return;
     }
-    if (ev->nbe_status == 0)
+    if (ev->nbe_status == 0) {
         serve(ping, slot, ev);
+        m0_ping_clear(slot, ev->nbe_length);
+    }
     rc = receive(slot, 0);
     if (rc != 0 && rc != -ESHUTDOWN)
         note_error(ping);
@@ -422,6 +436,7 @@ static int run_message(struct m0_ping *ping, struct m0_net_end_point *to)
     struct m0_ping_slot *out = &ping->slots[0], *in = &ping->slots[1];
     m0_time_t timeout = ping->options.message_timeout;
     int rc = receive(in, timeout), sent;
+    bool good;
 
     if (rc != 0)
         return rc;
@@ -432,8 +447,9 @@ static int run_message(struct m0_ping *ping, struct m0_net_end_point *to)
     rc = await(in, timeout);
     if (sent != 0 || rc != 0)
         return sent != 0 ? sent : rc;
-    return in->length == out->nb.nb_length && m0_ping_is_text(in, "pong", in->length) ? 0
-                                                                                      : -EBADMSG;
+    good = in->length == out->nb.nb_length && m0_ping_is_text(in, "pong", in->length);
+    m0_ping_clear(in, in->length);
+    return good ? 0 : -EBADMSG;
 }
 
 static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind)
@@ -458,7 +474,7 @@ static int run_bulk(struct m0_ping *ping, struct m0_net_end_point *to, char kind
     m0_net_desc_free(&bulk->nb.nb_desc);
     if (rc != 0 || ended != 0)
         return rc != 0 ? rc : ended;
-    return kind == 's' || (bulk->length == size && m0_ping_is_filled(bulk, 0, size)) ? 0 : -EBADMSG;
+    return kind == 's' || (bulk->length == size && take_filled(bulk, size)) ? 0 : -EBADMSG;
 }
 
 static int run_loop(struct m0_ping *client, struct m0_net_end_point *to)

@@ -13,6 +13,7 @@ struct m0_ping_slot {
     struct m0_net_buffer nb; /* first: callbacks find the slot */
     struct m0_ping *ping;
     bool used; /* by an operation of the server */
+    bool clear; /* all bytes are 0 */
     bool ended;
     int status;
     m0_bcount_t length;
@@ -38,8 +39,8 @@ struct m0_ping {
 
 /* Bytes of the pattern; nb_length is set. */
 void m0_ping_fill(struct m0_ping_slot *slot, m0_bcount_t bytes);
-/* Forgets what was there, which would pass for what is to arrive. */
-void m0_ping_clear(struct m0_ping_slot *slot);
+/* Clears the first bytes of a buffer, so that they do not pass for what is to arrive. */
+void m0_ping_clear(struct m0_ping_slot *slot, m0_bcount_t bytes);
 /* Whether the bytes from `from` on are the pattern's. */
 bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t bytes);
 /* A message with the text and, up to `bytes`, the pattern. */

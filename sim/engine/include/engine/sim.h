@@ -181,6 +181,9 @@ void sim_fiber_set_owner(struct sim_fiber *fiber, void *owner);
 /* The same, for what its owner keeps of it. */
 void *sim_fiber_note(const struct sim_fiber *fiber);
 void sim_fiber_set_note(struct sim_fiber *fiber, void *note);
+/* The same, for the program that the fiber executes. */
+void *sim_fiber_program(const struct sim_fiber *fiber);
+void sim_fiber_set_program(struct sim_fiber *fiber, void *program);
 /*
  * The number of the memory from which the fiber allocates; that of the fiber that started it, 0 if
  * none did. The engine does nothing with it.

@@ -301,7 +301,6 @@ void rank_crash(struct rank *rank, const char *why, int exit_code);
 _Noreturn void rank_exit(struct rank *rank, int code);
 struct rank *rank_self(void); /* the rank of the running fiber; NULL: none */
 void rank_bind(struct rank *rank, struct sim_fiber *fiber); /* it is a thread of that rank */
-void rank_forget_fibers(void); /* at the end of a cluster */
 /* Called when a rank has returned or was killed. */
 void rank_left(struct rank *rank);
 void rank_start(struct rank *rank,

@@ -112,7 +112,8 @@ static int nlx_core_ep_addr_decode(struct nlx_core_domain *cd, const char *ep_ad
     if (ep_addr == NULL)
         return -EINVAL;
     if (strcmp(ep_addr, "*") != 0) {
-        if (decode_number(ep_addr, '\0', &tmid) == NULL || tmid > M0_NET_LNET_TMID_MAX)
+        if (decode_number(ep_addr, '\0', &tmid) == NULL || tmid > M0_NET_LNET_TMID_MAX ||
+            tmid + 1 <= M0_NET_LNET_TMID_MIN)
             return -EINVAL;
     }
     *cepa = (struct nlx_core_ep_addr){nid, pid, portal, tmid};

@@ -26,10 +26,10 @@ enum {
 struct m0_uint128 {
     uint64_t u_hi, u_lo;
 };
-#define M0_UINT128(hi, lo)                 \
-    (struct m0_uint128)                    \
-    {                                      \
-        .u_hi = (hi), .u_lo = (lo)         \
+#define M0_UINT128(hi, lo)         \
+    (struct m0_uint128)            \
+    {                              \
+        .u_hi = (hi), .u_lo = (lo) \
     }
 /* Formats for printf(3) and scanf(3), and the arguments of both. */
 #define U128X_F "%" PRIx64 ":%" PRIx64

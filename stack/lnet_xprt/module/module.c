@@ -25,10 +25,8 @@ void m0_module_dep_add(struct m0_module *module, int level, struct m0_module *ot
     M0_PRE(level > module->m_cur && level < module->m_level_nr);
     M0_PRE(other_level > M0_MODLEV_NONE && other_level < other->m_level_nr);
     M0_PRE(module->m_dep_nr < M0_MODDEP_MAX && other->m_inv_nr < M0_MODDEP_MAX);
-    module->m_dep[module->m_dep_nr++] =
-        (struct m0_moddep)M0_MODDEP_INIT(other, level, other_level);
-    other->m_inv[other->m_inv_nr++] =
-        (struct m0_moddep)M0_MODDEP_INIT(module, level, other_level);
+    module->m_dep[module->m_dep_nr++] = (struct m0_moddep)M0_MODDEP_INIT(other, level, other_level);
+    other->m_inv[other->m_inv_nr++] = (struct m0_moddep)M0_MODDEP_INIT(module, level, other_level);
     module->m_m0->i_dep_gen++;
 }
 

@@ -29,8 +29,8 @@ struct m0_moddep {
     struct m0_module *md_other;
     int md_src, md_dst;
 };
-#define M0_MODDEP_INIT(other, src, dst)                         \
-    {                                                           \
+#define M0_MODDEP_INIT(other, src, dst)                       \
+    {                                                         \
         .md_other = (other), .md_src = (src), .md_dst = (dst) \
     }
 

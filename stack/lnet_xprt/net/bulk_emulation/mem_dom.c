@@ -120,7 +120,8 @@ static void mem_ep_release(struct m0_ref *ref)
 }
 
 /* One more reference; NULL: no memory. With ntm_mutex. */
-static struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm, const struct mem_place *place)
+static struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm,
+                                          const struct mem_place *place)
 {
     const uint8_t *o = place->octets;
     struct m0_net_end_point *ep;
@@ -145,7 +146,7 @@ static struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm, const s
 }
 
 static int mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
-                            const char *addr)
+                                const char *addr)
 {
     struct mem_place place;
     int rc = addr == NULL ? -ENOSYS : mem_place_parse(&place, addr);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The transport in memory, as one compilation unit in which everything below the transport's vector
- * is static: tests of others include it to reach the statics. Each machine has threads that carry out its operations and deliver its
- * events, in order with one thread. Whoever looks at another machine has the fabric's lock, which
- * is taken before any ntm_mutex, and one ntm_mutex at a time.
+ * is static: tests of others include it to reach the statics. Each machine has threads that carry
+ * out its operations and deliver its events, in order with one thread. Whoever looks at another
+ * machine has the fabric's lock, which is taken before any ntm_mutex, and one ntm_mutex at a time.
  */
 #include <stdio.h>
 
@@ -33,8 +33,9 @@ static void mem_end(struct mem_buffer *buffer, int status, m0_bcount_t length)
 
 /* A started machine of another domain at this place, with its ntm_mutex; NULL: there is none. With
  * the fabric's lock. */
-static struct mem_tm *mem_machine_at(struct mem_fabric *fabric, const struct m0_net_transfer_mc *from,
-                              const struct mem_place *place)
+static struct mem_tm *mem_machine_at(struct mem_fabric *fabric,
+                                     const struct m0_net_transfer_mc *from,
+                                     const struct mem_place *place)
 {
     struct mem_tm *it;
 
@@ -71,7 +72,7 @@ static int mem_copy_buffer(struct m0_net_buffer *to, struct m0_net_buffer *from,
 
 /* Into a receive buffer of `to`; its ntm_mutex is held. */
 static int mem_put_message(struct mem_tm *to, struct m0_net_buffer *from,
-                       const struct mem_place *sender)
+                           const struct mem_place *sender)
 {
     struct m0_net_buffer *nb = m0_tl_find(
         m0_net_tm, it, &to->tm->ntm_q[M0_NET_QT_MSG_RECV],
@@ -219,7 +220,7 @@ static void mem_buf_del(struct m0_net_buffer *nb)
 /* ---- threads of a machine -------------------------------------------------------------------- */
 
 static void mem_post_state(struct m0_net_transfer_mc *tm, enum m0_net_tm_state state,
-                       struct m0_net_end_point *ep, int status)
+                           struct m0_net_end_point *ep, int status)
 {
     m0_net_tm_event_post(&(struct m0_net_tm_event){.nte_type = M0_NET_TEV_STATE_CHANGE,
                                                    .nte_tm = tm,
@@ -276,7 +277,8 @@ static bool mem_queues_are_empty(const struct m0_net_transfer_mc *tm)
 }
 
 /* With ntm_mutex, which is released meanwhile. */
-static void mem_carry_out(struct mem_fabric *fabric, struct mem_tm *machine, struct mem_buffer *buffer)
+static void mem_carry_out(struct mem_fabric *fabric, struct mem_tm *machine,
+                          struct mem_buffer *buffer)
 {
     struct m0_net_transfer_mc *tm = machine->tm;
     struct m0_net_buffer *nb = buffer->nb;

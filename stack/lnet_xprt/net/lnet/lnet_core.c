@@ -15,8 +15,7 @@ static bool nlx_core_kmem_loc_is_empty(const struct nlx_core_kmem_loc *loc)
 
 static bool nlx_core_kmem_loc_invariant(const struct nlx_core_kmem_loc *loc)
 {
-    return loc->kl_checksum == nlx_core_kmem_loc_checksum(loc) &&
-           (nlx_core_kmem_loc_is_empty(loc) || loc->kl_page != NULL);
+    return loc->kl_page != NULL && loc->kl_checksum == nlx_core_kmem_loc_checksum(loc);
 }
 
 /* ---- event slots ----------------------------------------------------------------------------- */

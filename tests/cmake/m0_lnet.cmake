@@ -61,6 +61,7 @@ if(TARGET m0lnet_kernel)
   # Code as others write it for the layer, with a transport of its own and POSIX threads.
   jacquard_test(m0_outside SOURCES ${m0_tests}/outside_test.c DEPENDS m0net_inline m0lib port_posix pthread)
   jacquard_test(m0_outside_names SOURCES ${m0_tests}/outside_names_test.c DEPENDS m0net m0lib port_posix pthread)
+  jacquard_test(m0_outside_misc SOURCES ${m0_tests}/outside_misc_test.c DEPENDS m0lib port_posix pthread)
   # Tests that have a transport in them, in a program that is linked with its library.
   jacquard_test(m0_outside_memory SOURCES ${m0_tests}/outside_memory_test.c DEPENDS m0net m0lib port_posix pthread)
   jacquard_test(m0_outside_lnet SOURCES ${m0_tests}/outside_lnet_test.c DEPENDS m0lnet_user m0net m0lib port_posix pthread)

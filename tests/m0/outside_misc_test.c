@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/errno.h"
 #include "lib/finject.h"
 #include "lib/memory.h"
 #include "lib/misc.h"
 #include "lib/thread.h"
+#include "lib/vec.h"
 #include "net/addb2.h"
 
 struct inner {
@@ -139,6 +141,47 @@ static void m0_159_failures_are_armed_among_threads(void **state)
     assert_int_equal(m0_fi_armed__, 0);
 }
 
+/* ---- vectors --------------------------------------------------------------------------------- */
+
+static char area[2][64] __attribute__((aligned(64)));
+static int taken;
+
+static void *take(size_t bytes, size_t alignment)
+{
+    return bytes <= 64 && alignment <= 64 && taken < 2 ? area[taken++] : NULL;
+}
+static bool give(void *memory)
+{
+    bool ours = (char *)memory >= area[0] && (char *)memory < area[0] + sizeof(area);
+
+    taken -= ours;
+    return ours;
+}
+
+static void m0_159_vectors_without_memory(void **state)
+{
+    static const struct m0_aligned_source source = {.as_alloc = take, .as_free = give};
+    struct m0_bufvec vector = {.ov_buf = NULL};
+
+    m0_bufvec_free(NULL);
+    m0_bufvec_free_aligned(NULL, 6);
+    m0_fi_enable_once("m0_bufvec_alloc_aligned", "oom");
+    assert_int_equal(m0_bufvec_alloc_aligned(&vector, 1, 64, 6), -ENOMEM);
+    assert_null(vector.ov_buf);
+    /* What a source gave before it was empty goes back there. */
+    m0_aligned_source_set(&source);
+    assert_int_equal(m0_bufvec_alloc_aligned(&vector, 3, 64, 6), -ENOMEM);
+    assert_true(taken == 0 && vector.ov_buf == NULL);
+    assert_int_equal(m0_bufvec_alloc_aligned(&vector, 2, 64, 6), 0);
+    assert_int_equal(taken, 2);
+    m0_bufvec_free_aligned(&vector, 6);
+    assert_int_equal(taken, 0);
+    m0_aligned_source_set(NULL);
+#ifndef ENABLE_FAULT_INJECTION
+    fail();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +189,7 @@ int main(void)
         cmocka_unit_test(m0_159_functions_of_others),
         cmocka_unit_test(m0_159_failures_by_chance_and_by_a_function),
         cmocka_unit_test(m0_159_failures_are_armed_among_threads),
+        cmocka_unit_test(m0_159_vectors_without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,11 @@
 #include "lib/assert.h"
 #include "lib/types.h"
 
+/* For sources that ask whether there are such points. */
+#ifndef ENABLE_FAULT_INJECTION
+#define ENABLE_FAULT_INJECTION 1
+#endif
+
 /* How many points are armed, in all processes: only to skip the look-up of one. */
 extern int m0_fi_armed__;
 

@@ -49,7 +49,8 @@ enum {
 /* `segments` zeroed segments of `size` bytes; 0 or -ENOMEM. pre: both > 0 */
 int m0_bufvec_alloc(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size);
 int m0_bufvec_empty_alloc(struct m0_bufvec *bufvec, uint32_t segments); /* without their memory */
-void m0_bufvec_free(struct m0_bufvec *bufvec); /* no effect on one that is freed or zeroed */
+void m0_bufvec_free(
+    struct m0_bufvec *bufvec); /* no effect on NULL, or one that is freed or zeroed */
 void m0_bufvec_free2(struct m0_bufvec *bufvec); /* keeps the memory of the segments */
 /* Every segment begins at a multiple of 1 << shift. */
 int m0_bufvec_alloc_aligned(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size,

@@ -2,6 +2,7 @@
 /* Buffers: registration, queues, events. */
 #include "lib/arith.h"
 #include "lib/errno.h"
+#include "lib/finject.h"
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
@@ -55,6 +56,8 @@ int m0_net_buffer_register(struct m0_net_buffer *buf, struct m0_net_domain *dom)
 {
     int rc;
 
+    if (M0_FI_ENABLED("fake_error"))
+        return -EINVAL;
     M0_PRE(dom->nd_xprt != NULL);
     M0_PRE(buf->nb_dom == NULL);
     M0_PRE(buf->nb_flags == 0);
@@ -173,6 +176,8 @@ int m0_net_buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm)
 {
     int rc;
 
+    if (M0_FI_ENABLED("fake_error"))
+        return -EMSGSIZE;
     m0_mutex_lock(&tm->ntm_mutex);
     rc = m0_net__buffer_add(buf, tm);
     m0_mutex_unlock(&tm->ntm_mutex);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Transfer machines. */
 #include "lib/errno.h"
+#include "lib/finject.h"
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
@@ -146,6 +147,8 @@ int m0_net_tm_init(struct m0_net_transfer_mc *tm, struct m0_net_domain *dom)
     M0_PRE(dom->nd_xprt != NULL);
     M0_PRE(tm->ntm_state == M0_NET_TM_UNDEFINED);
     M0_PRE(tm->ntm_callbacks != NULL && tm->ntm_callbacks->ntc_event_cb != NULL);
+    if (M0_FI_ENABLED("fake_error"))
+        return -EINVAL;
     m0_mutex_lock(&dom->nd_mutex);
     m0_sm_group_init(&tm->ntm_group);
     m0_chan_init(&tm->ntm_chan, &tm->ntm_mutex);
@@ -258,10 +261,15 @@ int m0_net_tm_start(struct m0_net_transfer_mc *tm, const char *addr)
     m0_mutex_lock(&tm->ntm_mutex);
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(tm->ntm_state == M0_NET_TM_INITIALIZED);
-    tm->ntm_state = M0_NET_TM_STARTING;
-    rc = ops_of(tm)->xo_tm_start(tm, addr);
-    if (rc < 0)
+    if (M0_FI_ENABLED("fake_error")) { /* as if the event of the failure had come already */
         tm->ntm_state = M0_NET_TM_FAILED;
+        rc = 0;
+    } else {
+        tm->ntm_state = M0_NET_TM_STARTING;
+        rc = ops_of(tm)->xo_tm_start(tm, addr);
+        if (rc < 0)
+            tm->ntm_state = M0_NET_TM_FAILED;
+    }
     m0_mutex_unlock(&tm->ntm_mutex);
     return rc;
 }

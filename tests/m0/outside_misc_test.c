@@ -182,6 +182,48 @@ static void m0_159_vectors_without_memory(void **state)
 #endif
 }
 
+static void m0_159_vectors_that_are_joined(void **state)
+{
+    struct m0_bufvec one, two;
+    struct m0_vec_cursor cursor;
+    struct m0_buf copy;
+    uint32_t i;
+
+    assert_int_equal(m0_bufvec_alloc_aligned_packed(&one, 4, 8, 6), 0);
+    for (i = 0; i < 32; i++)
+        ((char *)one.ov_buf[0])[i] = (char)i;
+    m0_vec_cursor_init(&cursor, &one.ov_vec);
+    assert_false(m0_vec_cursor_move(&cursor, 3));
+    assert_true(m0_vec_cursor_step(&cursor) == 5 && m0_vec_cursor_end(&cursor) == 29);
+
+    assert_int_equal(m0_bufvec_alloc(&two, 1, 16), 0);
+    m0_fi_enable("m0_alloc", "fail_allocation");
+    assert_int_equal(m0_bufvec_extend(&two, 1), -ENOMEM);
+    m0_fi_enable_off_n_on_m("m0_alloc", "fail_allocation", 3, 10); /* the new memory, no room */
+    assert_int_equal(m0_bufvec_extend(&two, 1), -ENOMEM);
+    m0_fi_disable("m0_alloc", "fail_allocation");
+    assert_true(two.ov_vec.v_nr == 1 && two.ov_vec.v_count[0] == 16);
+    assert_int_equal(m0_bufvec_extend(&two, 2), 0);
+    assert_true(two.ov_vec.v_nr == 3 && m0_vec_count(&two.ov_vec) == 48);
+
+    assert_int_equal(m0_bufvec_splice(&one, 9, &copy), 0);
+    assert_true(copy.b_nob == 9 && memeq(copy.b_addr, one.ov_buf[0], 9));
+    m0_buf_free(&copy);
+    assert_int_equal(m0_bufvec_merge(&two, &one), 0);
+    assert_true(two.ov_vec.v_nr == 7 && two.ov_buf[3] == one.ov_buf[0]);
+    assert_int_equal(m0_bufvec_splice(&two, 0, &copy), 0);
+    assert_true(copy.b_nob == 80 && memeq((char *)copy.b_addr + 48, one.ov_buf[0], 32));
+    m0_buf_free(&copy);
+
+    assert_int_equal(m0_bufvec_pack(&one), 3);
+    assert_true(one.ov_vec.v_nr == 1 && one.ov_vec.v_count[0] == 32);
+    one.ov_vec.v_count[0] = 8;
+    assert_int_equal(m0_bufvec_pack(&one), 0);
+    two.ov_vec.v_nr = 3; /* the others are those of the first one */
+    m0_bufvec_free(&two);
+    m0_bufvec_free_aligned_packed(&one, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +232,7 @@ int main(void)
         cmocka_unit_test(m0_159_failures_by_chance_and_by_a_function),
         cmocka_unit_test(m0_159_failures_are_armed_among_threads),
         cmocka_unit_test(m0_159_vectors_without_memory),
+        cmocka_unit_test(m0_159_vectors_that_are_joined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,12 @@ m0_bcount_t m0_vec_cursor_step(const struct m0_vec_cursor *cursor)
 
 m0_bcount_t m0_vec_cursor_end(const struct m0_vec_cursor *cursor)
 {
-    return m0_vec_cursor_step(cursor);
+    m0_bcount_t sum = m0_vec_cursor_step(cursor);
+    uint32_t i;
+
+    for (i = cursor->vc_seg + 1; i < cursor->vc_vec->v_nr; i++)
+        sum += cursor->vc_vec->v_count[i];
+    return sum;
 }
 
 bool m0_vec_cursor_move(struct m0_vec_cursor *cursor, m0_bcount_t count)

@@ -57,7 +57,7 @@ if(TARGET m0net_live)
     list(APPEND m0_headers stack/lnet_xprt/${folder})
   endforeach()
   install(DIRECTORY ${m0_headers} DESTINATION ${jacquard_headers}/m0net
-          FILES_MATCHING PATTERN *.h PATTERN linux_kernel EXCLUDE PATTERN bulk_emulation EXCLUDE)
+          FILES_MATCHING PATTERN *.h PATTERN linux_kernel EXCLUDE PATTERN mem_xprt_pvt.h EXCLUDE)
   install(FILES stack/lnet_xprt/include/m0/live.h DESTINATION ${jacquard_headers}/m0net/m0)
   install(DIRECTORY stack/port/include/port DESTINATION ${jacquard_headers}/m0net FILES_MATCHING PATTERN port.h)
   install(TARGETS m0net_live LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -54,15 +54,17 @@ if(TARGET m0lnet_kernel)
   set_tests_properties(m0_ring.full PROPERTIES LABELS full TIMEOUT 14400 ENVIRONMENT JACQUARD_FULL=1)
   # The layer with its switches for older applications.
   file(GLOB m0_net_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/*.c
-    ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/bulk_emulation/*.c)
+    ${CMAKE_SOURCE_DIR}/stack/lnet_xprt/net/bulk_emulation/mem_xprt_xo.c)
   jacquard_test(m0_switches
     SOURCES ${m0_tests}/switches_test.c ${m0_rig} ${m0_tests}/memory.c ${m0_net_sources} $<TARGET_OBJECTS:m0_world_wire>
     DEPENDS m0lib jacquard_lnet PkgConfig::GLIB m INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet ${CMAKE_SOURCE_DIR}/tests/lnet)
   # Code as others write it for the layer, with a transport of its own and POSIX threads.
-  jacquard_test(m0_outside SOURCES ${m0_tests}/outside_test.c ${m0_net_sources} DEPENDS m0lib port_posix pthread)
+  jacquard_test(m0_outside SOURCES ${m0_tests}/outside_test.c DEPENDS m0net_inline m0lib port_posix pthread)
   jacquard_test(m0_outside_names SOURCES ${m0_tests}/outside_names_test.c DEPENDS m0net m0lib port_posix pthread)
-  foreach(test IN ITEMS m0_switches m0_outside)
-    target_compile_definitions(${test} PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB)
-  endforeach()
-  target_compile_definitions(m0_switches PRIVATE M0_CHECKING)
+  jacquard_test(m0_outside_misc SOURCES ${m0_tests}/outside_misc_test.c DEPENDS m0lib port_posix pthread)
+  # Tests that have a transport in them, in a program that is linked with its library.
+  jacquard_test(m0_outside_memory SOURCES ${m0_tests}/outside_memory_test.c DEPENDS m0net m0lib port_posix pthread)
+  jacquard_test(m0_outside_lnet SOURCES ${m0_tests}/outside_lnet_test.c DEPENDS m0lnet_user m0net m0lib port_posix pthread)
+  target_compile_definitions(m0_outside_lnet PRIVATE M0_NET_LNET_TMID_MIN=1)
+  target_compile_definitions(m0_switches PRIVATE M0_NET_PROV_INLINE M0_NET_POOL_RETURN_BY_CB M0_CHECKING)
 endif()

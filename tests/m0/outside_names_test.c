@@ -8,16 +8,23 @@
 
 #include "lib/errno.h"
 #include "lib/getopts.h"
+#include "lib/memory.h"
 #include "lib/misc.h"
 #include "lib/mutex.h"
+#include "lib/queue.h"
 #include "lib/semaphore.h"
 #include "lib/string.h"
 #include "lib/thread.h"
+#include "lib/trace.h"
 #include "mero/init.h"
 #include "mero/magic.h"
 #include "module/instance.h"
 #include "motr/init.h"
+#include "net/buffer_pool.h"
+#include "net/bulk_emulation/mem_xprt.h"
+#include "net/module.h"
 #include "net/net.h"
+#include "ut/ut.h"
 
 static struct m0_mutex lock = M0_MUTEX_SINIT(&lock);
 enum { MASK = M0_BITS(0, 3, 5) };
@@ -179,6 +186,153 @@ static void m0_159_a_program_begins_and_ends(void **state)
     m0_fini();
 }
 
+static void m0_159_queues_of_others(void **state)
+{
+    struct m0_queue_link links[3];
+    struct m0_queue queue = M0_QUEUE_INIT;
+    int i, round;
+
+    assert_true(m0_queue_is_empty(&queue) && m0_queue_get(&queue) == NULL);
+    m0_queue_init(&queue);
+    for (i = 0; i < 3; i++)
+        m0_queue_link_init(&links[i]);
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < 3; i++) {
+            assert_false(m0_queue_contains(&queue, &links[i]) || m0_queue_link_is_in(&links[i]));
+            m0_queue_put(&queue, &links[i]);
+            assert_true(m0_queue_contains(&queue, &links[i]) && m0_queue_link_is_in(&links[i]));
+            assert_true(m0_queue_invariant(&queue) && m0_queue_length(&queue) == (size_t)i + 1);
+        }
+        for (i = 0; i < 3; i++)
+            assert_ptr_equal(m0_queue_get(&queue), &links[i]);
+        assert_true(m0_queue_is_empty(&queue) && m0_queue_invariant(&queue));
+    }
+    for (i = 0; i < 3; i++)
+        m0_queue_link_fini(&links[i]);
+    m0_queue_fini(&queue);
+}
+
+static void m0_159_numbers_of_128_bits(void **state)
+{
+    struct m0_uint128 most = M0_UINT128(0, UINT64_MAX), sum = M0_UINT128(7, 1), read;
+    char text[64];
+
+    m0_uint128_add(&sum, &sum, &most);
+    assert_true(m0_uint128_eq(&sum, &M0_UINT128(8, 0)));
+    m0_uint128_mul64(&sum, UINT64_MAX, UINT64_MAX);
+    assert_true(m0_uint128_eq(&sum, &M0_UINT128(UINT64_MAX - 1, 1)));
+    assert_true(m0_uint128_cmp(&most, &sum) < 0 && m0_uint128_cmp(&sum, &most) > 0);
+    assert_int_equal(m0_uint128_cmp(&sum, &sum), 0);
+    m0_uint128_init(&read, "0123456789abcdef");
+    assert_memory_equal(&read, "0123456789abcdef", 16);
+    snprintf(text, sizeof(text), "0x" U128X_F, U128_P(&M0_UINT128(0x12, 7)));
+    assert_string_equal(text, "0x12:7");
+    assert_int_equal(m0_uint128_sscanf(text, &read), 0);
+    assert_true(m0_uint128_eq(&read, &M0_UINT128(0x12, 7)));
+    assert_int_equal(m0_uint128_sscanf("1:2:3", &read), -EINVAL);
+    assert_int_equal(m0_uint128_sscanf("1", &read), -EINVAL);
+    assert_true(M0_BINDEX_MAX == M0_BCOUNT_MAX - 1 && M0_BSIGNED_MAX == INT64_MAX);
+}
+
+/* Sources of others use it as an expression, with commas in the condition. */
+static void m0_159_assertions_of_unit_tests(void **state)
+{
+    struct m0_ut_suite suite = {.ts_name = "masked", .ts_masked = true, .ts_tests = {{NULL, NULL}}};
+    struct m0_net_ip_addr address = {.nia_n = {.nip_format = M0_NET_IP_LNET_FORMAT}};
+    int count = 0;
+
+    assert_true(M0_UT_ASSERT((struct m0_uint128){1, 2}.u_lo == 2 && count++ == 0) && count == 1);
+    assert_true(m0_forall(i, 3, M0_UT_ASSERT(i < 3)));
+    assert_int_equal(m0_ut_suite_run(&suite), 0);
+    assert_int_equal(USE_LIBFAB, 0);
+    assert_string_equal(M0_NET_XPRT_PREFIX_DEFAULT, "lnet");
+    assert_int_equal(address.nia_n.nip_format, M0_NET_IP_LNET_FORMAT);
+    assert_int_equal(m0_trace_parse(stdin, stdout, NULL, M0_TRACE_PARSE_DEFAULT_FLAGS, NULL, 0),
+                     -EOPNOTSUPP);
+#ifdef __x86_64__
+    assert_int_equal(CONFIG_X86_64, 1);
+#endif
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+static void m0_159_transports_as_modules(void **state)
+{
+    struct m0_net_module *net;
+    struct m0_module *module, *memory;
+    struct m0 *instance;
+
+    assert_int_equal(m0_init(NULL), 0);
+    assert_true(m0_net_xprt_is_registered(&m0_net_bulk_mem_xprt));
+    instance = m0_get();
+    assert_ptr_equal(m0_get(), instance);
+    assert_null(instance->i_moddata[M0_MODULE_NET]);
+    module = m0_net_module_type.mt_create(instance);
+    net = instance->i_moddata[M0_MODULE_NET];
+    assert_ptr_equal(module, &net->n_module);
+    memory = &net->n_xprts[M0_NET_XPRT_BULKMEM].nx_module;
+    assert_true(module->m_cur == M0_MODLEV_NONE && memory->m_cur == M0_MODLEV_NONE);
+
+    assert_int_equal(m0_module_init(memory, M0_LEVEL_NET_DOMAIN), 0);
+    assert_true(module->m_cur == M0_LEVEL_NET && memory->m_cur == M0_LEVEL_NET_DOMAIN);
+    assert_ptr_equal(net->n_xprts[M0_NET_XPRT_BULKMEM].nx_domain.nd_xprt, &m0_net_bulk_mem_xprt);
+    /* This program has no LNet. What the attempt has entered is needed by the other one. */
+    assert_int_equal(m0_module_init(&net->n_xprts[M0_NET_XPRT_LNET].nx_module, M0_LEVEL_NET_DOMAIN),
+                     -EPROTONOSUPPORT);
+    m0_module_fini(module, M0_MODLEV_NONE);
+    assert_true(module->m_cur == M0_LEVEL_NET);
+    m0_module_fini(memory, M0_MODLEV_NONE);
+    assert_true(module->m_cur == M0_MODLEV_NONE && memory->m_cur == M0_MODLEV_NONE);
+    assert_null(net->n_xprts[M0_NET_XPRT_BULKMEM].nx_domain.nd_xprt);
+    m0_free0(&instance->i_moddata[M0_MODULE_NET]);
+
+    m0_mem_xprt_fini();
+    assert_false(m0_net_xprt_is_registered(&m0_net_bulk_mem_xprt));
+    m0_mem_xprt_fini(); /* once more */
+    assert_int_equal(m0_mem_xprt_init() + m0_mem_xprt_init(), 0);
+    assert_int_equal(m0_net_xprt_nr(), 1);
+    m0_fini();
+}
+
+static int events[8], event_count;
+
+static int enter_first(struct m0_module *module)
+{
+    events[event_count++] = 1;
+    return 0;
+}
+static void leave_first(struct m0_module *module)
+{
+    events[event_count++] = -1;
+}
+static int enter_second(struct m0_module *module)
+{
+    events[event_count++] = 2;
+    return -EIO;
+}
+
+static void m0_159_a_level_that_cannot_be_entered(void **state)
+{
+    static const struct m0_modlev first[] = {{.ml_enter = enter_first, .ml_leave = leave_first}},
+                                  second[] = {{NULL}, {.ml_enter = enter_second}};
+    static struct m0_module one, two;
+    static struct m0 instance;
+
+    m0_set(&instance);
+    assert_ptr_equal(m0_get(), &instance);
+    m0_module_setup(&one, "one", first, 1, &instance);
+    m0_module_setup(&two, "two", second, 2, &instance);
+    m0_module_dep_add(&two, 1, &one, 0);
+    assert_int_equal(instance.i_dep_gen, 1);
+    assert_int_equal(m0_module_init(&two, 1), -EIO);
+    assert_true(two.m_cur == 0 && one.m_cur == M0_MODLEV_NONE);
+    assert_int_equal(event_count, 3);
+    assert_true(events[0] == 1 && events[1] == 2 && events[2] == -1);
+    m0_module_fini(&two, M0_MODLEV_NONE);
+    assert_int_equal(two.m_cur, M0_MODLEV_NONE);
+    m0_net_fini();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +341,11 @@ int main(void)
         cmocka_unit_test(m0_159_locks_and_counters_of_others),
         cmocka_unit_test(m0_159_words_of_objects_differ),
         cmocka_unit_test(m0_159_a_program_begins_and_ends),
+        cmocka_unit_test(m0_159_queues_of_others),
+        cmocka_unit_test(m0_159_numbers_of_128_bits),
+        cmocka_unit_test(m0_159_assertions_of_unit_tests),
+        cmocka_unit_test(m0_159_transports_as_modules),
+        cmocka_unit_test(m0_159_a_level_that_cannot_be_entered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

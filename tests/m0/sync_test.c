@@ -220,6 +220,28 @@ M0_TEST(m0_127_own_and_foreign_channels)
     channel_close(&channel);
 }
 
+/* The event thread is about to signal the channel when the application takes it back. */
+M0_TEST(m0_127_a_channel_that_is_taken_back)
+{
+    struct channel channel;
+
+    begin();
+    channel_open(&channel);
+    m0_mutex_lock(&channel.guard);
+    m0_net_buffer_event_notify(&b->tm, &channel.chan);
+    one_message();
+    pass(SIM_S); /* the signal waits for the guard */
+    m0_mutex_unlock(&channel.guard);
+    m0_net_buffer_event_notify(&b->tm, NULL);
+    assert_true(m0_chan_trywait(&channel.clink));
+    channel_close(&channel);
+    m0_net_buffer_event_deliver_all(&b->tm);
+    one_message();
+    pass(SIM_S); /* nobody signals it */
+    m0_net_buffer_event_deliver_all(&b->tm);
+    assert_int_equal(count_completions(to), 2);
+}
+
 M0_TEST(m0_128_a_spurious_signal)
 {
     struct channel channel;
@@ -292,6 +314,7 @@ int main(void)
         cmocka_unit_test(m0_125_one_signal_for_a_request),
         cmocka_unit_test(m0_126_the_later_channel_counts),
         cmocka_unit_test(m0_127_own_and_foreign_channels),
+        cmocka_unit_test(m0_127_a_channel_that_is_taken_back),
         cmocka_unit_test(m0_128_a_spurious_signal),
         cmocka_unit_test(m0_129_timeouts_become_pending),
         cmocka_unit_test(m0_130_m0_131_stop_without_help),

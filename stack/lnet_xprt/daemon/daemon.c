@@ -18,7 +18,7 @@
 #include "lib/memory.h"
 #include "lnet/live.h"
 
-enum { FILES = 64, RETRY_MS = 100 };
+enum { FILES = 256, RETRY_MS = 100 };
 
 struct client {
     struct client *next;

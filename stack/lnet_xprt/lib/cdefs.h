@@ -13,4 +13,11 @@
 #define M0_XCA_SEQUENCE
 #define M0_XCA_TAG(text)
 
+/* The processor, as these sources ask for it. */
+#if defined(__x86_64__) && !defined(CONFIG_X86_64)
+#define CONFIG_X86_64 1
+#elif defined(__aarch64__) && !defined(CONFIG_AARCH64)
+#define CONFIG_AARCH64 1
+#endif
+
 #endif

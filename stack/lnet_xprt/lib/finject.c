@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/arith.h"
 #include "lib/finject.h"
 #include "port/port.h"
 
@@ -12,8 +13,26 @@ struct point {
     struct point *next;
     uint32_t pass, fail; /* of each pass + fail checks the first pass; fail 0: only one fails */
     uint64_t checks;
+    uint32_t percent; /* 0: not by chance */
+    uint64_t chance;
+    m0_fi_fpoint_state_func_t trigger; /* NULL: none */
+    void *data;
     char name[]; /* the function, 0, the tag */
 };
+
+/* Threads of a process check points while another one arms some. Nothing waits while it has it. */
+static char busy;
+
+static void hold(void)
+{
+    while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) {
+    }
+}
+
+static void release(void)
+{
+    __atomic_clear(&busy, __ATOMIC_RELEASE);
+}
 
 static struct point **points(void)
 {
@@ -31,9 +50,9 @@ static struct point **find(const char *function, const char *tag)
     return place;
 }
 
-void m0_fi_disable(const char *function, const char *tag)
+static void disarm(struct point **place)
 {
-    struct point **place = find(function, tag), *point = *place;
+    struct point *point = *place;
 
     if (point == NULL)
         return;
@@ -42,55 +61,99 @@ void m0_fi_disable(const char *function, const char *tag)
     __atomic_sub_fetch(&m0_fi_armed__, 1, __ATOMIC_RELAXED);
 }
 
-static void arm(const char *function, const char *tag, uint32_t pass, uint32_t fail)
+void m0_fi_disable(const char *function, const char *tag)
+{
+    hold();
+    disarm(find(function, tag));
+    release();
+}
+
+static void arm(const char *function, const char *tag, const struct point *values)
 {
     size_t first = strlen(function) + 1, second = strlen(tag) + 1;
-    struct point *point;
+    struct point *point = calloc(1, sizeof(*point) + first + second);
 
-    m0_fi_disable(function, tag);
-    point = calloc(1, sizeof(*point) + first + second);
     if (point == NULL)
         port_panic("there is no memory for a point of failure");
+    *point = *values;
     memcpy(point->name, function, first);
     memcpy(point->name + first, tag, second);
-    point->pass = pass;
-    point->fail = fail;
+    hold();
+    disarm(find(function, tag));
     point->next = *points();
     *points() = point;
     __atomic_add_fetch(&m0_fi_armed__, 1, __ATOMIC_RELAXED);
+    release();
 }
 
 bool m0_fi_enabled__(const char *function, const char *tag)
 {
-    struct point *point = *find(function, tag);
-    uint64_t turn;
+    m0_fi_fpoint_state_func_t trigger = NULL;
+    struct point **place;
+    bool fails = false;
+    void *data = NULL;
 
-    if (point == NULL)
-        return false;
-    if (point->fail == 0) {
-        m0_fi_disable(function, tag);
-        return true;
+    hold();
+    place = find(function, tag);
+    if (*place != NULL) {
+        struct point *point = *place;
+
+        trigger = point->trigger;
+        data = point->data;
+        if (point->percent > 0) {
+            fails = m0_rnd(100, &point->chance) < point->percent;
+        } else if (point->fail == 0) {
+            fails = true;
+            disarm(place);
+        } else {
+            fails = point->checks++ % ((uint64_t)point->pass + point->fail) >= point->pass;
+        }
     }
-    turn = point->checks++ % ((uint64_t)point->pass + point->fail);
-    return turn >= point->pass;
+    release();
+    return trigger == NULL ? fails : trigger(data);
 }
 
 void m0_fi_enable(const char *function, const char *tag)
 {
-    arm(function, tag, 0, 1);
+    arm(function, tag, &(const struct point){.fail = 1});
 }
 
 void m0_fi_enable_once(const char *function, const char *tag)
 {
-    arm(function, tag, 0, 0);
+    arm(function, tag, &(const struct point){.fail = 0});
 }
 
 void m0_fi_enable_off_n_on_m(const char *function, const char *tag, uint32_t n, uint32_t m)
 {
-    arm(function, tag, n, m > 0 ? m : 1);
+    arm(function, tag, &(const struct point){.pass = n, .fail = m > 0 ? m : 1});
 }
 
 void m0_fi_enable_each_nth_time(const char *function, const char *tag, uint32_t n)
 {
-    arm(function, tag, n > 0 ? n - 1 : 0, 1);
+    arm(function, tag, &(const struct point){.pass = n > 0 ? n - 1 : 0, .fail = 1});
+}
+
+void m0_fi_enable_random(const char *function, const char *tag, uint32_t percent)
+{
+    M0_PRE(percent > 0 && percent <= 100);
+    arm(function, tag, &(const struct point){.percent = percent});
+}
+
+void m0_fi_enable_func(const char *function, const char *tag, m0_fi_fpoint_state_func_t trigger,
+                       void *data)
+{
+    arm(function, tag, &(const struct point){.fail = 1, .trigger = trigger, .data = data});
+}
+
+int m0_fi_init(void)
+{
+    return 0;
+}
+
+void m0_fi_fini(void)
+{
+    hold();
+    while (*points() != NULL)
+        disarm(points());
+    release();
 }

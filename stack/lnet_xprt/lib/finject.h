@@ -6,7 +6,13 @@
 #ifndef M0_LIB_FINJECT_H
 #define M0_LIB_FINJECT_H
 
+#include "lib/assert.h"
 #include "lib/types.h"
+
+/* For sources that ask whether there are such points. */
+#ifndef ENABLE_FAULT_INJECTION
+#define ENABLE_FAULT_INJECTION 1
+#endif
 
 /* How many points are armed, in all processes: only to skip the look-up of one. */
 extern int m0_fi_armed__;
@@ -21,6 +27,16 @@ void m0_fi_enable(const char *function, const char *tag);
 void m0_fi_enable_once(const char *function, const char *tag);
 void m0_fi_enable_off_n_on_m(const char *function, const char *tag, uint32_t n, uint32_t m);
 void m0_fi_enable_each_nth_time(const char *function, const char *tag, uint32_t n);
+/* With a probability in percent, of a generator that is the same in each run. */
+void m0_fi_enable_random(const char *function, const char *tag, uint32_t percent);
+/* If the function returns true; it may be called by several threads at once. */
+typedef bool (*m0_fi_fpoint_state_func_t)(void *data);
+void m0_fi_enable_func(const char *function, const char *tag, m0_fi_fpoint_state_func_t trigger,
+                       void *data);
 void m0_fi_disable(const char *function, const char *tag);
+
+/* There is nothing to prepare: 0. The end disarms all points of the process. */
+int m0_fi_init(void);
+void m0_fi_fini(void);
 
 #endif

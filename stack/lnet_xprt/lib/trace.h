@@ -6,6 +6,7 @@
 #ifndef M0_LIB_TRACE_H
 #define M0_LIB_TRACE_H
 
+#include <errno.h>
 #include <stdio.h>
 
 #define M0_LOG(level, ...)             \
@@ -13,6 +14,15 @@
         if (0)                         \
             (void)printf(__VA_ARGS__); \
     } while (0)
+/* There is no file of messages to read, so: -EOPNOTSUPP. */
+#define M0_TRACE_PARSE_DEFAULT_FLAGS 0
+static inline int m0_trace_parse(FILE *messages, FILE *output, const char *magic_symbol,
+                                 unsigned flags, const void *magic, size_t size)
+{
+    (void)messages, (void)output, (void)magic_symbol, (void)flags, (void)magic, (void)size;
+    return -EOPNOTSUPP;
+}
+
 /* Prints a line for the user of a program. */
 #define m0_console_printf(...) ((void)printf(__VA_ARGS__))
 #define M0_ENTRY(...) \

@@ -3,6 +3,7 @@
 #include "lib/vec.h"
 #include "lib/arith.h"
 #include "lib/errno.h"
+#include "lib/finject.h"
 #include "lib/memory.h"
 
 m0_bcount_t m0_vec_count(const struct m0_vec *vec)
@@ -53,7 +54,12 @@ m0_bcount_t m0_vec_cursor_step(const struct m0_vec_cursor *cursor)
 
 m0_bcount_t m0_vec_cursor_end(const struct m0_vec_cursor *cursor)
 {
-    return m0_vec_cursor_step(cursor);
+    m0_bcount_t sum = m0_vec_cursor_step(cursor);
+    uint32_t i;
+
+    for (i = cursor->vc_seg + 1; i < cursor->vc_vec->v_nr; i++)
+        sum += cursor->vc_vec->v_count[i];
+    return sum;
 }
 
 bool m0_vec_cursor_move(struct m0_vec_cursor *cursor, m0_bcount_t count)
@@ -94,6 +100,8 @@ void m0_bufvec_free(struct m0_bufvec *bufvec)
 {
     uint32_t i;
 
+    if (bufvec == NULL)
+        return;
     for (i = 0; bufvec->ov_buf != NULL && i < bufvec->ov_vec.v_nr; i++)
         m0_free(bufvec->ov_buf[i]);
     m0_bufvec_free2(bufvec);
@@ -103,6 +111,8 @@ void m0_bufvec_free_aligned(struct m0_bufvec *bufvec, unsigned shift)
 {
     uint32_t i;
 
+    if (bufvec == NULL)
+        return;
     for (i = 0; bufvec->ov_buf != NULL && i < bufvec->ov_vec.v_nr; i++)
         m0_free_aligned(bufvec->ov_buf[i], bufvec->ov_vec.v_count[i], shift);
     m0_bufvec_free2(bufvec);
@@ -126,7 +136,7 @@ static int alloc_each(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t s
     for (i = 0; i < segments; i++) {
         bufvec->ov_buf[i] = shift == 0 ? m0_alloc(size) : m0_alloc_aligned(size, shift);
         if (bufvec->ov_buf[i] == NULL) {
-            m0_bufvec_free(bufvec);
+            shift == 0 ? m0_bufvec_free(bufvec) : m0_bufvec_free_aligned(bufvec, shift);
             return -ENOMEM;
         }
         bufvec->ov_vec.v_count[i] = size;
@@ -142,6 +152,8 @@ int m0_bufvec_alloc(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t siz
 int m0_bufvec_alloc_aligned(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size,
                             unsigned shift)
 {
+    if (M0_FI_ENABLED("oom"))
+        return -ENOMEM;
     return alloc_each(bufvec, segments, size, shift);
 }
 

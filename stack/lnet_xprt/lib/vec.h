@@ -3,6 +3,7 @@
 #ifndef M0_LIB_VEC_H
 #define M0_LIB_VEC_H
 
+#include "lib/buf.h"
 #include "lib/types.h"
 
 struct m0_vec {
@@ -24,7 +25,7 @@ void m0_vec_cursor_init(struct m0_vec_cursor *cursor, const struct m0_vec *vec);
 bool m0_vec_cursor_move(struct m0_vec_cursor *cursor, m0_bcount_t count);
 /* How many bytes follow in the segment. pre: not at the end */
 m0_bcount_t m0_vec_cursor_step(const struct m0_vec_cursor *cursor);
-m0_bcount_t m0_vec_cursor_end(const struct m0_vec_cursor *cursor); /* the same */
+m0_bcount_t m0_vec_cursor_end(const struct m0_vec_cursor *cursor); /* and in all others */
 
 /* Memory in segments. */
 struct m0_bufvec {
@@ -49,8 +50,17 @@ enum {
 /* `segments` zeroed segments of `size` bytes; 0 or -ENOMEM. pre: both > 0 */
 int m0_bufvec_alloc(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size);
 int m0_bufvec_empty_alloc(struct m0_bufvec *bufvec, uint32_t segments); /* without their memory */
-void m0_bufvec_free(struct m0_bufvec *bufvec); /* no effect on one that is freed or zeroed */
+void m0_bufvec_free(
+    struct m0_bufvec *bufvec); /* no effect on NULL, or one that is freed or zeroed */
 void m0_bufvec_free2(struct m0_bufvec *bufvec); /* keeps the memory of the segments */
+/* As many more segments, as long as the first one. -ENOMEM: nothing has changed. */
+int m0_bufvec_extend(struct m0_bufvec *bufvec, uint32_t segments);
+/* Appends another one's segments, whose memory is then both's; frees nothing. 0 or -ENOMEM. */
+int m0_bufvec_merge(struct m0_bufvec *bufvec, struct m0_bufvec *other);
+/* Joins segments that follow each other in memory; how many fewer there are. */
+uint32_t m0_bufvec_pack(struct m0_bufvec *bufvec);
+/* A copy of the first bytes (0: of all) that m0_buf_free() frees. pre: there are as many */
+int m0_bufvec_splice(const struct m0_bufvec *bufvec, m0_bcount_t bytes, struct m0_buf *copy);
 /* Every segment begins at a multiple of 1 << shift. */
 int m0_bufvec_alloc_aligned(struct m0_bufvec *bufvec, uint32_t segments, m0_bcount_t size,
                             unsigned shift);

@@ -11,7 +11,7 @@ static const char *const names[] = {"m0", "m0-bounds", NULL};
 static const char *path; /* NULL: no processes of m0_net */
 static struct m0_daemon_options bounds;
 
-/* "domains=64,machines=8" */
+/* "domains=256,machines=8" */
 static int read_bounds(char *text)
 {
     static const char *const parts[] = {"domains", "machines", "buffers", "slots", "pages"};
@@ -56,7 +56,7 @@ static bool start(const char **what, char **error)
 static const struct lnet_tools_service m0 = {
     .usage =
         "  --m0 PATH            lnetd: the Unix socket for processes of m0_net\n"
-        "  --m0-bounds LIST     lnetd: domains=64,machines=N,buffers=N,slots=N,pages=N: of all "
+        "  --m0-bounds LIST     lnetd: domains=256,machines=N,buffers=N,slots=N,pages=N: of all "
         "processes, of a\n"
         "                       domain, event slots of a machine, pinned pages of a domain\n",
     .options = names,

@@ -5,7 +5,10 @@
 
 #include "module/instance.h"
 
-/* Initialises the network layer, so m0_net_init() is not called besides. 0 or a negative errno. */
+/*
+ * Initialises the network layer and registers its transports: that in memory, and that over LNet if
+ * the program is linked with it. So m0_net_init() is not called besides. 0 or a negative errno.
+ */
 int m0_init(struct m0 *instance); /* may be NULL */
 void m0_fini(void);
 /* Around a change of the configuration: there is nothing to stop and to begin again. */

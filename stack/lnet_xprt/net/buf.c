@@ -2,6 +2,7 @@
 /* Buffers: registration, queues, events. */
 #include "lib/arith.h"
 #include "lib/errno.h"
+#include "lib/finject.h"
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
@@ -55,6 +56,8 @@ int m0_net_buffer_register(struct m0_net_buffer *buf, struct m0_net_domain *dom)
 {
     int rc;
 
+    if (M0_FI_ENABLED("fake_error"))
+        return -EINVAL;
     M0_PRE(dom->nd_xprt != NULL);
     M0_PRE(buf->nb_dom == NULL);
     M0_PRE(buf->nb_flags == 0);
@@ -65,7 +68,7 @@ int m0_net_buffer_register(struct m0_net_buffer *buf, struct m0_net_domain *dom)
     buf->nb_xprt_private = NULL;
     buf->nb_timeout = M0_TIME_NEVER;
     m0_net_tm_tlink_init(buf); /* and the magic word */
-    m0_net_lru_tlink_init(buf);
+    m0_net_pool_tlink_init(buf);
     m0_list_link_init(&buf->nb_dom_linkage);
     rc = ops_of(buf)->xo_buf_register(buf);
     if (rc == 0) {
@@ -102,7 +105,7 @@ void m0_net_buffer_deregister(struct m0_net_buffer *buf, struct m0_net_domain *d
     buf->nb_flags = 0;
     m0_list_del(&buf->nb_dom_linkage);
     m0_net_tm_tlink_fini(buf);
-    m0_net_lru_tlink_fini(buf);
+    m0_net_pool_tlink_fini(buf);
     buf->nb_xprt_private = NULL;
     buf->nb_magic = 0;
     buf->nb_dom = NULL;
@@ -173,6 +176,8 @@ int m0_net_buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm)
 {
     int rc;
 
+    if (M0_FI_ENABLED("fake_error"))
+        return -EMSGSIZE;
     m0_mutex_lock(&tm->ntm_mutex);
     rc = m0_net__buffer_add(buf, tm);
     m0_mutex_unlock(&tm->ntm_mutex);
@@ -207,7 +212,7 @@ void m0_net__buffer_unqueue(struct m0_net_buffer *buf)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static bool event_invariant(const struct m0_net_buffer_event *ev)
+bool m0_net__buffer_event_invariant(const struct m0_net_buffer_event *ev)
 {
     const struct m0_net_buffer *buf = ev->nbe_buffer;
 
@@ -265,7 +270,7 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(m0_net__buffer_invariant(buf));
     M0_PRE((buf->nb_flags & M0_NET_BUF_QUEUED) != 0);
-    M0_PRE(event_invariant(ev));
+    M0_PRE(m0_net__buffer_event_invariant(ev));
     qtype = buf->nb_qtype;
     callback = buf->nb_callbacks->nbc_cb[qtype];
     retained = (buf->nb_flags & M0_NET_BUF_RETAIN) != 0;
@@ -290,7 +295,7 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     m0_mutex_unlock(&tm->ntm_mutex);
 
     if (provision)
-        m0_net__tm_provision(tm);
+        m0_net__tm_provision_recv_q(tm);
     if (home)
         m0_net__buffer_pool_return(tm, buf);
     else
@@ -299,6 +304,6 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     m0_mutex_lock(&tm->ntm_mutex);
     if (ep != NULL)
         m0_ref_put(&ep->nep_ref);
-    m0_net__tm_callback_end(tm);
+    m0_net__tm_post_callback(tm);
     m0_mutex_unlock(&tm->ntm_mutex);
 }

@@ -5,17 +5,15 @@
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
-M0_TL_DESCR_DEFINE(m0_net_pool, "free buffers of a colour", , struct m0_net_buffer, nb_tm_linkage,
-                   nb_magic, M0_NET_BUFFER_LINK_MAGIC, M0_NET_POOL_HEAD_MAGIC);
-M0_TL_DEFINE(m0_net_pool, , struct m0_net_buffer);
-M0_TL_DESCR_DEFINE(m0_net_lru, "free buffers", , struct m0_net_buffer, nb_lru, nb_magic,
+/* Those of a colour are linked as the buffers of a queue are. */
+M0_TL_DESCR_DEFINE(m0_net_pool, "free buffers", , struct m0_net_buffer, nb_lru, nb_magic,
                    M0_NET_BUFFER_LINK_MAGIC, M0_NET_POOL_HEAD_MAGIC);
-M0_TL_DEFINE(m0_net_lru, , struct m0_net_buffer);
+M0_TL_DEFINE(m0_net_pool, , struct m0_net_buffer);
 
 bool m0_net_buffer_pool_invariant(const struct m0_net_buffer_pool *pool)
 {
     return pool->nbp_free <= pool->nbp_buf_nr && pool->nbp_ndom != NULL && pool->nbp_ops != NULL &&
-           M0_CHECK_EX(m0_net_lru_tlist_length(&pool->nbp_lru) == pool->nbp_free);
+           M0_CHECK_EX(m0_net_pool_tlist_length(&pool->nbp_lru) == pool->nbp_free);
 }
 
 int m0_net_buffer_pool_init(struct m0_net_buffer_pool *pool, struct m0_net_domain *ndom,
@@ -43,9 +41,9 @@ int m0_net_buffer_pool_init(struct m0_net_buffer_pool *pool, struct m0_net_domai
             return -ENOMEM;
     }
     for (i = 0; i < colours; i++)
-        m0_net_pool_tlist_init(&pool->nbp_colours[i]);
+        m0_net_tm_tlist_init(&pool->nbp_colours[i]);
     m0_mutex_init(&pool->nbp_mutex);
-    m0_net_lru_tlist_init(&pool->nbp_lru);
+    m0_net_pool_tlist_init(&pool->nbp_lru);
     return 0;
 }
 
@@ -91,8 +89,8 @@ static struct m0_net_buffer *buffer_new(struct m0_net_buffer_pool *pool)
 
 static void take(struct m0_net_buffer_pool *pool, struct m0_net_buffer *buf)
 {
-    m0_net_lru_tlist_del(buf);
-    m0_net_pool_tlist_remove(buf);
+    m0_net_pool_tlist_del(buf);
+    m0_net_tm_tlist_remove(buf);
     pool->nbp_free--;
 }
 
@@ -128,11 +126,11 @@ void m0_net_buffer_pool_fini(struct m0_net_buffer_pool *pool)
     M0_PRE(m0_net_buffer_pool_is_not_locked(pool));
     m0_net_buffer_pool_lock(pool);
     M0_PRE(pool->nbp_free == pool->nbp_buf_nr);
-    while ((buf = m0_net_lru_tlist_head(&pool->nbp_lru)) != NULL)
+    while ((buf = m0_net_pool_tlist_head(&pool->nbp_lru)) != NULL)
         buffer_free(pool, buf);
-    m0_net_lru_tlist_fini(&pool->nbp_lru);
+    m0_net_pool_tlist_fini(&pool->nbp_lru);
     for (i = 0; i < pool->nbp_colours_nr; i++)
-        m0_net_pool_tlist_fini(&pool->nbp_colours[i]);
+        m0_net_tm_tlist_fini(&pool->nbp_colours[i]);
     m0_free0(&pool->nbp_colours);
     m0_net_buffer_pool_unlock(pool);
     m0_mutex_fini(&pool->nbp_mutex);
@@ -145,10 +143,10 @@ static struct m0_net_buffer *choose(struct m0_net_buffer_pool *pool, uint32_t co
     struct m0_net_buffer *buf = NULL;
 
     if (colour != (uint32_t)M0_BUFFER_ANY_COLOUR)
-        buf = m0_net_pool_tlist_head(&pool->nbp_colours[colour]);
+        buf = m0_net_tm_tlist_head(&pool->nbp_colours[colour]);
     if (buf == NULL)
-        buf = m0_tl_find(m0_net_lru, it, &pool->nbp_lru, !m0_net_pool_tlink_is_in(it));
-    return buf != NULL ? buf : m0_net_lru_tlist_head(&pool->nbp_lru);
+        buf = m0_tl_find(m0_net_pool, it, &pool->nbp_lru, !m0_net_tm_tlink_is_in(it));
+    return buf != NULL ? buf : m0_net_pool_tlist_head(&pool->nbp_lru);
 }
 
 struct m0_net_buffer *m0_net_buffer_pool_get(struct m0_net_buffer_pool *pool, uint32_t colour)
@@ -179,10 +177,10 @@ void m0_net__buffer_pool_put(struct m0_net_buffer_pool *pool, struct m0_net_buff
     M0_PRE(buf->nb_dom == pool->nbp_ndom);
     M0_PRE(buf->nb_pool == pool);
     M0_PRE(colour == (uint32_t)M0_BUFFER_ANY_COLOUR || colour < pool->nbp_colours_nr);
-    M0_PRE(!m0_net_lru_tlink_is_in(buf));
+    M0_PRE(!m0_net_pool_tlink_is_in(buf));
     if (colour != (uint32_t)M0_BUFFER_ANY_COLOUR)
-        m0_net_pool_tlist_add(&pool->nbp_colours[colour], buf);
-    m0_net_lru_tlist_add_tail(&pool->nbp_lru, buf);
+        m0_net_tm_tlist_add(&pool->nbp_colours[colour], buf);
+    m0_net_pool_tlist_add_tail(&pool->nbp_lru, buf);
     pool->nbp_free++;
     port_book(PORT_BOOK_M0_POOL, -1);
     if (pool->nbp_free == 1 && announce)
@@ -210,6 +208,6 @@ bool m0_net_buffer_pool_prune(struct m0_net_buffer_pool *pool)
     M0_PRE(m0_net_buffer_pool_is_locked(pool));
     if (pool->nbp_free <= pool->nbp_threshold)
         return false;
-    buffer_free(pool, m0_net_lru_tlist_head(&pool->nbp_lru));
+    buffer_free(pool, m0_net_pool_tlist_head(&pool->nbp_lru));
     return true;
 }

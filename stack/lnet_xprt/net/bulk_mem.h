@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 extern const struct m0_net_xprt m0_net_bulk_mem_xprt;
-/* Make the transport known to m0_net. 0. */
+/* Make the transport known to m0_net, if it is not yet. 0. */
 int m0_mem_xprt_init(void);
-void m0_mem_xprt_fini(void);
+void m0_mem_xprt_fini(void); /* the opposite; no effect if it is not known */
 enum { M0_NET_BULK_MEM_XEP_ADDR_LEN = 36 };
 
 /* Threads that deliver a machine's events; 1 at first. pre: INITIALIZED */

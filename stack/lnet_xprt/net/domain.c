@@ -90,14 +90,15 @@ void m0_net_xprt_default_set(const struct m0_net_xprt *xprt)
     m0_net_root()->nr_default = xprt;
 }
 
-const struct m0_net_xprt *m0_net_xprt_default_get(void)
+/* Sources of others hold transports in variables that are not const. */
+struct m0_net_xprt *m0_net_xprt_default_get(void)
 {
-    return m0_net_root()->nr_default;
+    return (struct m0_net_xprt *)m0_net_root()->nr_default;
 }
 
-const struct m0_net_xprt **m0_net_all_xprt_get(void)
+struct m0_net_xprt **m0_net_all_xprt_get(void)
 {
-    return m0_net_root()->nr_xprts;
+    return (struct m0_net_xprt **)m0_net_root()->nr_xprts;
 }
 
 int m0_net_xprt_nr(void)
@@ -108,6 +109,11 @@ int m0_net_xprt_nr(void)
 bool m0_net_check_xprt(const struct m0_net_xprt *xprt)
 {
     return place_of(m0_net_root(), xprt) >= 0;
+}
+
+bool m0_net_xprt_is_registered(const struct m0_net_xprt *xprt)
+{
+    return m0_net_check_xprt(xprt);
 }
 
 void m0_net_print_xprt(void)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* End points. */
+#include "lib/errno.h"
+#include "lib/finject.h"
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
@@ -21,6 +23,8 @@ int m0_net_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfe
     int rc;
 
     M0_PRE(epp != NULL);
+    if (M0_FI_ENABLED("fake_error"))
+        return -EINVAL;
     m0_mutex_lock(&tm->ntm_mutex);
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(tm->ntm_state == M0_NET_TM_STARTED);

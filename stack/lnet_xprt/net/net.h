@@ -9,6 +9,8 @@
 #ifndef M0_NET_NET_H
 #define M0_NET_NET_H
 
+#include <stdarg.h>
+
 #include "lib/atomic.h"
 #include "lib/bitmap.h"
 #include "lib/cdefs.h"
@@ -16,13 +18,17 @@
 #include "lib/cond.h"
 #include "lib/list.h"
 #include "lib/mutex.h"
+#include "lib/queue.h"
 #include "lib/refs.h"
+#include "lib/rwlock.h"
 #include "lib/thread.h"
 #include "lib/time.h"
 #include "lib/tlist.h"
 #include "lib/types.h"
 #include "lib/vec.h"
+#include "net/ip.h"
 #include "net/net_otw_types.h"
+#include "net/net_otw_types_xc.h"
 #include "sm/sm.h"
 
 #ifdef __cplusplus
@@ -36,6 +42,10 @@ struct m0_net_domain;
 struct m0_net_end_point;
 struct m0_net_transfer_mc;
 struct m0_net_xprt_ops;
+
+/* How addresses of this build begin, and whether it has libfabric as transport. */
+#define M0_NET_XPRT_PREFIX_DEFAULT "lnet"
+#define USE_LIBFAB 0
 
 enum { M0_NET_TM_RECV_QUEUE_DEF_LEN = 2 }; /* buffers that provisioning keeps in a receive queue */
 
@@ -123,10 +133,11 @@ uint32_t default_xo_rpc_max_recv_msgs(struct m0_net_domain *ndom, m0_bcount_t rp
 void m0_net_xprt_register(const struct m0_net_xprt *xprt);
 void m0_net_xprt_deregister(const struct m0_net_xprt *xprt);
 void m0_net_xprt_default_set(const struct m0_net_xprt *xprt);
-const struct m0_net_xprt *m0_net_xprt_default_get(void); /* NULL: there is none */
-const struct m0_net_xprt **m0_net_all_xprt_get(void);
+struct m0_net_xprt *m0_net_xprt_default_get(void); /* NULL: there is none */
+struct m0_net_xprt **m0_net_all_xprt_get(void);
 int m0_net_xprt_nr(void);
 bool m0_net_check_xprt(const struct m0_net_xprt *xprt); /* whether it is in the table */
+bool m0_net_xprt_is_registered(const struct m0_net_xprt *xprt); /* the same */
 void m0_net_print_xprt(void);
 
 /* ---- domains --------------------------------------------------------------------------------- */
@@ -167,6 +178,8 @@ struct m0_net_end_point {
     const char *nep_addr; /* canonical */
     void *nep_xprt_pvt;
 };
+M0_TL_DESCR_DECLARE(m0_nep, M0_EXTERN); /* end points of a machine */
+M0_TL_DECLARE(m0_nep, M0_INTERNAL, struct m0_net_end_point);
 
 /* The syntax of an address of the LNet transport without a wildcard. */
 bool m0_net_endpoint_is_valid(const char *ep);
@@ -260,7 +273,10 @@ void m0_net_domain_buffer_pool_not_empty(struct m0_net_buffer_pool *pool);
 int m0_net_buffer_event_deliver_synchronously(struct m0_net_transfer_mc *tm);
 bool m0_net_buffer_event_pending(struct m0_net_transfer_mc *tm);
 void m0_net_buffer_event_deliver_all(struct m0_net_transfer_mc *tm);
-/* The channel is signalled once when an event is pending; a later call replaces it. */
+/*
+ * The channel is signalled once when an event is pending; a later call replaces it. NULL takes it
+ * back: it is not used any more when the function has returned. Then pre: its guard is not held.
+ */
 void m0_net_buffer_event_notify(struct m0_net_transfer_mc *tm, struct m0_chan *chan);
 
 /* ---- buffers --------------------------------------------------------------------------------- */
@@ -303,6 +319,10 @@ struct m0_net_buffer {
     struct m0_net_buffer_pool *nb_pool;
     uint32_t nb_msgs_received;
 };
+M0_TL_DESCR_DECLARE(m0_net_tm, M0_EXTERN); /* buffers of a queue, or free ones of a colour */
+M0_TL_DECLARE(m0_net_tm, M0_INTERNAL, struct m0_net_buffer);
+M0_TL_DESCR_DECLARE(m0_net_pool, M0_EXTERN); /* all free buffers of a pool */
+M0_TL_DECLARE(m0_net_pool, M0_INTERNAL, struct m0_net_buffer);
 
 int m0_net_buffer_register(struct m0_net_buffer *buf, struct m0_net_domain *dom);
 void m0_net_buffer_deregister(struct m0_net_buffer *buf, struct m0_net_domain *dom);

@@ -3,17 +3,9 @@
 #ifndef M0_NET_NET_INTERNAL_H
 #define M0_NET_NET_INTERNAL_H
 
+#include "module/instance.h"
 #include "net/buffer_pool.h"
 #include "net/net.h"
-
-M0_TL_DESCR_DECLARE(m0_net_tm, extern); /* buffers of a queue */
-M0_TL_DECLARE(m0_net_tm, , struct m0_net_buffer);
-M0_TL_DESCR_DECLARE(m0_nep, extern); /* end points of a machine */
-M0_TL_DECLARE(m0_nep, , struct m0_net_end_point);
-M0_TL_DESCR_DECLARE(m0_net_pool, extern); /* free buffers of a colour */
-M0_TL_DECLARE(m0_net_pool, , struct m0_net_buffer);
-M0_TL_DESCR_DECLARE(m0_net_lru, extern); /* all free buffers of a pool */
-M0_TL_DECLARE(m0_net_lru, , struct m0_net_buffer);
 
 enum { M0_NET_XPRT_MAX = 4 };
 
@@ -26,12 +18,16 @@ struct m0_net_root {
     const struct m0_net_xprt *nr_default;
     int nr_xprt_nr;
     void *nr_mem; /* of the transport in memory */
+    struct m0 *nr_instance, nr_own_instance; /* what m0_get() returns, and that without m0_set() */
 };
 struct m0_net_root *m0_net_root(void); /* makes it */
 /* The mutex that a transport's xo_dom_init and xo_dom_fini run under. */
 #define m0_net_mutex (m0_net_root()->nr_mutex)
 
 bool m0_net__tm_state_is_valid(enum m0_net_tm_state state);
+bool m0_net__tm_ev_type_is_valid(enum m0_net_tm_ev_type type);
+bool m0_net__tm_event_invariant(const struct m0_net_tm_event *ev);
+bool m0_net__buffer_event_invariant(const struct m0_net_buffer_event *ev);
 bool m0_net__tm_invariant(const struct m0_net_transfer_mc *tm);
 bool m0_net__buffer_invariant(const struct m0_net_buffer *buf);
 /* under_tm_mutex: also that the machine has it in its list */
@@ -41,13 +37,15 @@ bool m0_net__qtype_is_valid(enum m0_net_queue_type qtype);
 int m0_net__buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm); /* ntm_mutex */
 /* A callback begins or has ended; ntm_mutex. */
 void m0_net__tm_callback_begin(struct m0_net_transfer_mc *tm);
-void m0_net__tm_callback_end(struct m0_net_transfer_mc *tm);
+void m0_net__tm_post_callback(struct m0_net_transfer_mc *tm);
+/* Asks for the end of all operations; ntm_mutex. */
+void m0_net__tm_cancel(struct m0_net_transfer_mc *tm);
 /* Takes a buffer off its queue; ntm_mutex. */
 void m0_net__buffer_unqueue(struct m0_net_buffer *buf);
 
 /* Fills the receive queue up; takes the pool's lock and ntm_mutex. A callback of the machine runs.
  */
-void m0_net__tm_provision(struct m0_net_transfer_mc *tm);
+void m0_net__tm_provision_recv_q(struct m0_net_transfer_mc *tm);
 int m0_net__provisioner_start(struct m0_net_domain *dom); /* if it does not run; 0 or -errno */
 void m0_net__provisioner_stop(struct m0_net_domain *dom); /* if it runs */
 /* Puts a buffer back; `announce`: calls not_empty if the pool was empty. The pool's lock is held.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Transfer machines. */
 #include "lib/errno.h"
+#include "lib/finject.h"
 #include "motr/magic.h"
 #include "net/net_internal.h"
 
@@ -40,7 +41,7 @@ void m0_net__tm_callback_begin(struct m0_net_transfer_mc *tm)
     tm->ntm_callback_counter++;
 }
 
-void m0_net__tm_callback_end(struct m0_net_transfer_mc *tm)
+void m0_net__tm_post_callback(struct m0_net_transfer_mc *tm)
 {
     M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
     M0_PRE(tm->ntm_callback_counter > 0);
@@ -53,9 +54,14 @@ bool m0_net__qtype_is_valid(enum m0_net_queue_type qtype)
     return qtype < M0_NET_QT_NR;
 }
 
-static bool event_invariant(const struct m0_net_tm_event *ev)
+bool m0_net__tm_ev_type_is_valid(enum m0_net_tm_ev_type type)
 {
-    if (ev->nte_type >= M0_NET_TEV_NR || ev->nte_tm == NULL)
+    return type < M0_NET_TEV_NR;
+}
+
+bool m0_net__tm_event_invariant(const struct m0_net_tm_event *ev)
+{
+    if (!m0_net__tm_ev_type_is_valid(ev->nte_type) || ev->nte_tm == NULL)
         return false;
     if (ev->nte_type != M0_NET_TEV_STATE_CHANGE)
         return true;
@@ -105,7 +111,7 @@ void m0_net_tm_event_post(const struct m0_net_tm_event *ev)
     struct m0_net_buffer *buf;
     struct m0_tl returned;
 
-    M0_PRE(event_invariant(ev));
+    M0_PRE(m0_net__tm_event_invariant(ev));
     m0_net_tm_tlist_init(&returned);
     m0_mutex_lock(&tm->ntm_mutex);
     if (starts_too_late(ev)) {
@@ -125,10 +131,10 @@ void m0_net_tm_event_post(const struct m0_net_tm_event *ev)
 
     tm->ntm_callbacks->ntc_event_cb(ev);
     if (provision)
-        m0_net__tm_provision(tm);
+        m0_net__tm_provision_recv_q(tm);
 
     m0_mutex_lock(&tm->ntm_mutex);
-    m0_net__tm_callback_end(tm);
+    m0_net__tm_post_callback(tm);
     m0_mutex_unlock(&tm->ntm_mutex);
 }
 
@@ -141,6 +147,8 @@ int m0_net_tm_init(struct m0_net_transfer_mc *tm, struct m0_net_domain *dom)
     M0_PRE(dom->nd_xprt != NULL);
     M0_PRE(tm->ntm_state == M0_NET_TM_UNDEFINED);
     M0_PRE(tm->ntm_callbacks != NULL && tm->ntm_callbacks->ntc_event_cb != NULL);
+    if (M0_FI_ENABLED("fake_error"))
+        return -EINVAL;
     m0_mutex_lock(&dom->nd_mutex);
     m0_sm_group_init(&tm->ntm_group);
     m0_chan_init(&tm->ntm_chan, &tm->ntm_mutex);
@@ -253,10 +261,15 @@ int m0_net_tm_start(struct m0_net_transfer_mc *tm, const char *addr)
     m0_mutex_lock(&tm->ntm_mutex);
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(tm->ntm_state == M0_NET_TM_INITIALIZED);
-    tm->ntm_state = M0_NET_TM_STARTING;
-    rc = ops_of(tm)->xo_tm_start(tm, addr);
-    if (rc < 0)
+    if (M0_FI_ENABLED("fake_error")) { /* as if the event of the failure had come already */
         tm->ntm_state = M0_NET_TM_FAILED;
+        rc = 0;
+    } else {
+        tm->ntm_state = M0_NET_TM_STARTING;
+        rc = ops_of(tm)->xo_tm_start(tm, addr);
+        if (rc < 0)
+            tm->ntm_state = M0_NET_TM_FAILED;
+    }
     m0_mutex_unlock(&tm->ntm_mutex);
     return rc;
 }
@@ -264,20 +277,39 @@ int m0_net_tm_start(struct m0_net_transfer_mc *tm, const char *addr)
 int m0_net_tm_stop(struct m0_net_transfer_mc *tm, bool abort)
 {
     enum m0_net_tm_state before;
+    int64_t deficit;
     int rc;
 
     m0_mutex_lock(&tm->ntm_mutex);
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(state_in_use(tm));
     before = tm->ntm_state;
+    deficit = m0_atomic64_get(&tm->ntm_recv_queue_deficit);
     tm->ntm_state = M0_NET_TM_STOPPING;
-    rc = ops_of(tm)->xo_tm_stop(tm, abort);
-    if (rc < 0)
+    m0_atomic64_set(&tm->ntm_recv_queue_deficit, 0);
+    rc = ops_of(tm)->xo_tm_stop(tm, abort); /* which may release ntm_mutex for a while */
+    if (rc < 0) {
         tm->ntm_state = before;
-    else
-        m0_atomic64_set(&tm->ntm_recv_queue_deficit, 0);
+        m0_atomic64_set(&tm->ntm_recv_queue_deficit, deficit);
+    }
     m0_mutex_unlock(&tm->ntm_mutex);
     return rc;
+}
+
+void m0_net__tm_cancel(struct m0_net_transfer_mc *tm)
+{
+    struct m0_net_buffer *buf;
+    int i;
+
+    M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
+    for (i = 0; i < M0_NET_QT_NR; i++) {
+        m0_tl_for(m0_net_tm, &tm->ntm_q[i], buf)
+        {
+            ops_of(tm)->xo_buf_del(buf);
+            tm->ntm_qstats[i].nqs_num_dels++;
+        }
+        m0_tl_endfor;
+    }
 }
 
 int m0_net__tm_stats_get(struct m0_net_transfer_mc *tm, enum m0_net_queue_type qtype,

@@ -44,7 +44,7 @@ static void provision(struct m0_net_transfer_mc *tm, struct m0_net_buffer_pool *
         tm->ntm_qstats[M0_NET_QT_MSG_RECV].nqs_num_f_events += (uint64_t)(missing - before);
 }
 
-void m0_net__tm_provision(struct m0_net_transfer_mc *tm)
+void m0_net__tm_provision_recv_q(struct m0_net_transfer_mc *tm)
 {
     struct m0_net_buffer_pool *pool = tm->ntm_recv_pool;
     bool locked = m0_net_buffer_pool_is_locked(pool); /* the caller may have it */
@@ -103,9 +103,9 @@ void m0_net_tm_pool_length_set(struct m0_net_transfer_mc *tm, uint32_t len)
     m0_mutex_unlock(&tm->ntm_mutex);
     if (!started)
         return;
-    m0_net__tm_provision(tm);
+    m0_net__tm_provision_recv_q(tm);
     m0_mutex_lock(&tm->ntm_mutex);
-    m0_net__tm_callback_end(tm);
+    m0_net__tm_post_callback(tm);
     m0_mutex_unlock(&tm->ntm_mutex);
 }
 
@@ -147,9 +147,9 @@ static void provision_all(struct m0_net_domain *dom, size_t turn)
     all = machines_with_deficit(dom, turn, &count);
     m0_mutex_unlock(&dom->nd_mutex);
     for (i = 0; i < count; i++) {
-        m0_net__tm_provision(all[i]);
+        m0_net__tm_provision_recv_q(all[i]);
         m0_mutex_lock(&all[i]->ntm_mutex);
-        m0_net__tm_callback_end(all[i]);
+        m0_net__tm_post_callback(all[i]);
         m0_mutex_unlock(&all[i]->ntm_mutex);
     }
     m0_free(all);

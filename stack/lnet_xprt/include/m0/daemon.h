@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bounds, of which 0 means none but for max_files: there it is 64. */
+/* Bounds, of which 0 means none but for max_files: there it is 256. */
 struct m0_daemon_options {
     uint32_t max_files; /* domains of all processes together, which are connections, too */
     uint32_t max_tms, max_bufs; /* per domain */

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The transport in memory: domains, registered buffers, end points. */
-#include <stdio.h>
-
-#include "lib/errno.h"
-#include "lib/memory.h"
-#include "lib/string.h"
-#include "net/bulk_emulation/mem_xprt_pvt.h"
-
+/* Domains, registered buffers and end points of the transport in memory, part of mem_xprt_xo.c. */
 enum {
-    MAX_SEGMENT = 1 << 18,
-    MAX_SEGMENTS = 16,
-    MAX_BUFFER = 1 << 22,
+    MEM_MAX_SEGMENT = 1 << 18,
+    MEM_MAX_SEGMENTS = 16,
+    MEM_MAX_BUFFER = 1 << 22,
 };
 
 /* ---- domains and buffers --------------------------------------------------------------------- */
 
-int m0_mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
+static int mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
 {
     struct m0_net_root *root = m0_net_root();
     struct mem_fabric *fabric = root->nr_mem;
@@ -32,7 +25,7 @@ int m0_mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom)
     return 0;
 }
 
-void m0_mem_dom_fini(struct m0_net_domain *dom)
+static void mem_dom_fini(struct m0_net_domain *dom)
 {
     struct m0_net_root *root = m0_net_root();
     struct mem_fabric *fabric = root->nr_mem;
@@ -45,36 +38,36 @@ void m0_mem_dom_fini(struct m0_net_domain *dom)
     root->nr_mem = NULL;
 }
 
-m0_bcount_t m0_mem_max_buffer_size(const struct m0_net_domain *dom)
+static m0_bcount_t mem_max_buffer_size(const struct m0_net_domain *dom)
 {
-    return MAX_BUFFER;
+    return MEM_MAX_BUFFER;
 }
 
-m0_bcount_t m0_mem_max_segment_size(const struct m0_net_domain *dom)
+static m0_bcount_t mem_max_segment_size(const struct m0_net_domain *dom)
 {
-    return MAX_SEGMENT;
+    return MEM_MAX_SEGMENT;
 }
 
-int32_t m0_mem_max_segments(const struct m0_net_domain *dom)
+static int32_t mem_max_segments(const struct m0_net_domain *dom)
 {
-    return MAX_SEGMENTS;
+    return MEM_MAX_SEGMENTS;
 }
 
-m0_bcount_t m0_mem_max_desc_size(const struct m0_net_domain *dom)
+static m0_bcount_t mem_max_desc_size(const struct m0_net_domain *dom)
 {
     return sizeof(struct mem_desc);
 }
 
-int m0_mem_buf_register(struct m0_net_buffer *nb)
+static int mem_buf_register(struct m0_net_buffer *nb)
 {
     const struct m0_vec *vec = &nb->nb_buffer.ov_vec;
     struct mem_buffer *buffer;
     uint32_t i;
 
-    if (vec->v_nr > MAX_SEGMENTS || m0_vec_count(vec) > MAX_BUFFER)
+    if (vec->v_nr > MEM_MAX_SEGMENTS || m0_vec_count(vec) > MEM_MAX_BUFFER)
         return -EFBIG;
     for (i = 0; i < vec->v_nr; i++) {
-        if (vec->v_count[i] > MAX_SEGMENT)
+        if (vec->v_count[i] > MEM_MAX_SEGMENT)
             return -EFBIG;
         if (vec->v_count[i] == 0 || nb->nb_buffer.ov_buf[i] == NULL)
             return -EINVAL;
@@ -88,14 +81,14 @@ int m0_mem_buf_register(struct m0_net_buffer *nb)
     return 0;
 }
 
-void m0_mem_buf_deregister(struct m0_net_buffer *nb)
+static void mem_buf_deregister(struct m0_net_buffer *nb)
 {
     m0_free(nb->nb_xprt_private);
 }
 
 /* ---- end points ------------------------------------------------------------------------------ */
 
-int m0_mem_place_parse(struct mem_place *place, const char *text)
+static int mem_place_parse(struct mem_place *place, const char *text)
 {
     unsigned a, b, c, d, port;
     char rest;
@@ -113,12 +106,12 @@ int m0_mem_place_parse(struct mem_place *place, const char *text)
     return 0;
 }
 
-bool m0_mem_same(const struct mem_place *a, const struct mem_place *b)
+static bool mem_same(const struct mem_place *a, const struct mem_place *b)
 {
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static void ep_release(struct m0_ref *ref)
+static void mem_ep_release(struct m0_ref *ref)
 {
     struct m0_net_end_point *ep = container_of(ref, struct m0_net_end_point, nep_ref);
 
@@ -127,14 +120,15 @@ static void ep_release(struct m0_ref *ref)
 }
 
 /* One more reference; NULL: no memory. With ntm_mutex. */
-struct m0_net_end_point *m0_mem_ep_at(struct m0_net_transfer_mc *tm, const struct mem_place *place)
+static struct m0_net_end_point *mem_ep_at(struct m0_net_transfer_mc *tm,
+                                          const struct mem_place *place)
 {
     const uint8_t *o = place->octets;
     struct m0_net_end_point *ep;
     struct mem_ep *mine;
 
     ep = m0_tl_find(m0_nep, it, &tm->ntm_end_points,
-                    m0_mem_same(&container_of(it, struct mem_ep, ep)->place, place));
+                    mem_same(&container_of(it, struct mem_ep, ep)->place, place));
     if (ep != NULL) {
         m0_ref_get(&ep->nep_ref);
         return ep;
@@ -146,18 +140,18 @@ struct m0_net_end_point *m0_mem_ep_at(struct m0_net_transfer_mc *tm, const struc
     snprintf(mine->addr, sizeof(mine->addr), "%u.%u.%u.%u:%u", o[0], o[1], o[2], o[3], place->port);
     mine->ep.nep_tm = tm;
     mine->ep.nep_addr = mine->addr;
-    m0_ref_init(&mine->ep.nep_ref, 1, ep_release);
+    m0_ref_init(&mine->ep.nep_ref, 1, mem_ep_release);
     m0_nep_tlink_init_at_tail(&mine->ep, &tm->ntm_end_points);
     return &mine->ep;
 }
 
-int m0_mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
-                            const char *addr)
+static int mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
+                                const char *addr)
 {
     struct mem_place place;
-    int rc = addr == NULL ? -ENOSYS : m0_mem_place_parse(&place, addr);
+    int rc = addr == NULL ? -ENOSYS : mem_place_parse(&place, addr);
 
-    if (rc == 0 && (*epp = m0_mem_ep_at(tm, &place)) == NULL)
+    if (rc == 0 && (*epp = mem_ep_at(tm, &place)) == NULL)
         rc = -ENOMEM;
     return rc;
 }

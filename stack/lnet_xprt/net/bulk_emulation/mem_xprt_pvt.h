@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The transport in memory: what its files share. */
+/* The objects of the transport in memory. */
 #ifndef M0_NET_MEM_XPRT_PVT_H
 #define M0_NET_MEM_XPRT_PVT_H
 
@@ -66,21 +66,5 @@ static inline struct mem_buffer *mem_buffer_of(const struct m0_net_buffer *nb)
 {
     return nb->nb_xprt_private;
 }
-
-int m0_mem_dom_init(const struct m0_net_xprt *xprt, struct m0_net_domain *dom);
-void m0_mem_dom_fini(struct m0_net_domain *dom);
-m0_bcount_t m0_mem_max_buffer_size(const struct m0_net_domain *dom);
-m0_bcount_t m0_mem_max_segment_size(const struct m0_net_domain *dom);
-int32_t m0_mem_max_segments(const struct m0_net_domain *dom);
-m0_bcount_t m0_mem_max_desc_size(const struct m0_net_domain *dom);
-int m0_mem_buf_register(struct m0_net_buffer *nb);
-void m0_mem_buf_deregister(struct m0_net_buffer *nb);
-int m0_mem_end_point_create(struct m0_net_end_point **epp, struct m0_net_transfer_mc *tm,
-                            const char *addr);
-/* 0 or -EINVAL. */
-int m0_mem_place_parse(struct mem_place *place, const char *text);
-bool m0_mem_same(const struct mem_place *a, const struct mem_place *b);
-/* One more reference; NULL: no memory. With ntm_mutex. */
-struct m0_net_end_point *m0_mem_ep_at(struct m0_net_transfer_mc *tm, const struct mem_place *place);
 
 #endif

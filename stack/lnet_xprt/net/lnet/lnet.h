@@ -35,9 +35,9 @@ int m0_net_lnet_ep_addr_net_cmp(const char *addr1, const char *addr2);
 int m0_net_lnet_ifaces_get(struct m0_net_domain *dom, char ***addrs);
 void m0_net_lnet_ifaces_put(struct m0_net_domain *dom, char ***addrs);
 
-/* Makes the transport known to m0_net. 0. */
+/* Makes the transport known to m0_net, if it is not yet, and its default, if it has none. 0. */
 int m0_net_lnet_init(void);
-void m0_net_lnet_fini(void);
+void m0_net_lnet_fini(void); /* the opposite; no effect if it is not known */
 int m0_net_lnet_kinit(void);
 void m0_net_lnet_kfini(void);
 

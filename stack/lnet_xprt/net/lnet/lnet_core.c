@@ -15,8 +15,7 @@ static bool nlx_core_kmem_loc_is_empty(const struct nlx_core_kmem_loc *loc)
 
 static bool nlx_core_kmem_loc_invariant(const struct nlx_core_kmem_loc *loc)
 {
-    return loc->kl_checksum == nlx_core_kmem_loc_checksum(loc) &&
-           (nlx_core_kmem_loc_is_empty(loc) || loc->kl_page != NULL);
+    return loc->kl_page != NULL && loc->kl_checksum == nlx_core_kmem_loc_checksum(loc);
 }
 
 /* ---- event slots ----------------------------------------------------------------------------- */
@@ -112,7 +111,8 @@ static int nlx_core_ep_addr_decode(struct nlx_core_domain *cd, const char *ep_ad
     if (ep_addr == NULL)
         return -EINVAL;
     if (strcmp(ep_addr, "*") != 0) {
-        if (decode_number(ep_addr, '\0', &tmid) == NULL || tmid > M0_NET_LNET_TMID_MAX)
+        if (decode_number(ep_addr, '\0', &tmid) == NULL || tmid > M0_NET_LNET_TMID_MAX ||
+            tmid + 1 <= M0_NET_LNET_TMID_MIN)
             return -EINVAL;
     }
     *cepa = (struct nlx_core_ep_addr){nid, pid, portal, tmid};

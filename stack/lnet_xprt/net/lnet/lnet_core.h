@@ -133,7 +133,7 @@ static int nlx_core_buf_desc_decode(struct nlx_core_transfer_mc *ctm, struct nlx
                                     const struct nlx_core_buf_desc *cbd);
 
 static bool nlx_core_kmem_loc_is_empty(const struct nlx_core_kmem_loc *loc);
-static bool nlx_core_kmem_loc_invariant(const struct nlx_core_kmem_loc *loc);
+static bool nlx_core_kmem_loc_invariant(const struct nlx_core_kmem_loc *loc); /* it is somewhere */
 static uint32_t nlx_core_kmem_loc_checksum(const struct nlx_core_kmem_loc *loc);
 
 /* The ring, see bev_cqueue.c. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/assert.h"
 #include "lib/errno.h"
@@ -83,13 +84,18 @@ int NLX_INIT(void)
 {
     int rc = nlx_core_init();
 
-    if (rc == 0)
-        m0_net_xprt_register(&NLX_XPRT);
-    return rc;
+    if (rc != 0 || m0_net_check_xprt(&NLX_XPRT))
+        return rc;
+    m0_net_xprt_register(&NLX_XPRT);
+    if (m0_net_xprt_default_get() == NULL)
+        m0_net_xprt_default_set(&NLX_XPRT);
+    return 0;
 }
 
 void NLX_FINI(void)
 {
+    if (!m0_net_check_xprt(&NLX_XPRT))
+        return;
     m0_net_xprt_deregister(&NLX_XPRT);
     nlx_core_fini();
 }

@@ -110,9 +110,12 @@ static void tm_events(struct m0_net_transfer_mc *tm)
             m0_chan_signal(chan);
         } else {
             /* The application may hold that guard and wait for ntm_mutex. */
+            tp->xtm_ev_signals = true;
             m0_mutex_unlock(&tm->ntm_mutex);
             m0_chan_signal_lock(chan);
             m0_mutex_lock(&tm->ntm_mutex);
+            tp->xtm_ev_signals = false;
+            m0_cond_broadcast(&tp->xtm_ev_cond);
         }
     }
     if (tm_delivers_itself(tm))

@@ -496,4 +496,7 @@ static void nlx_xo_bev_notify(struct m0_net_transfer_mc *tm, struct m0_chan *cha
     M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
     xo_tm(tm)->xtm_ev_chan = chan;
     m0_cond_signal(&xo_tm(tm)->xtm_ev_cond);
+    /* Whoever takes the channel back may finalise it now. */
+    while (chan == NULL && xo_tm(tm)->xtm_ev_signals)
+        m0_cond_wait(&xo_tm(tm)->xtm_ev_cond);
 }

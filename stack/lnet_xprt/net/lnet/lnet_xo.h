@@ -33,6 +33,7 @@ struct nlx_xo_transfer_mc {
     int xtm_lost; /* the code with which everything ends since the core has gone; 0: it is there */
     struct m0_cond xtm_ev_cond; /* guard: ntm_mutex */
     struct m0_chan *xtm_ev_chan; /* whom m0_net_buffer_event_notify asked for */
+    bool xtm_ev_signals; /* the event thread signals a channel, without ntm_mutex */
     struct nlx_xo_ep *xtm_eps[NLX_EP_CACHE]; /* by hash of the address: in use, or kept for reuse */
     unsigned _debug_;
     struct nlx_core_transfer_mc xtm_core __attribute__((aligned(128)));

@@ -405,14 +405,12 @@ static int nlx_core_nidstr_encode(struct nlx_core_domain *cd, uint64_t nid,
 }
 
 /* The pointers and, behind them, the texts are one block. */
-/* Tests set it to the bytes that are offered at first, so that they are too few; 0: enough for most
- * hosts. */
-static unsigned nlx_ucore_nidstrs_thunk;
+/* The bytes that are offered at first, enough for most hosts; tests set fewer. */
+static unsigned nlx_ucore_nidstrs_thunk = 128;
 
 static int nlx_core_nidstrs_get(struct nlx_core_domain *cd, char ***nidary)
 {
-    struct m0_lnet_dev_nidstrs_get_params params = {
-        .dng_size = nlx_ucore_nidstrs_thunk > 0 ? nlx_ucore_nidstrs_thunk : 128};
+    struct m0_lnet_dev_nidstrs_get_params params = {.dng_size = nlx_ucore_nidstrs_thunk};
     size_t pointers;
     char *block, *text;
     int count, i;

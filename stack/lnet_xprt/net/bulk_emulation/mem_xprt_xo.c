@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The transport in memory. Each machine has threads that carry out its operations and deliver its
- * events, in order with one thread. Whoever looks at another machine has the fabric's lock, which
- * is taken before any ntm_mutex, and one ntm_mutex at a time.
+ * The transport in memory, as one compilation unit in which everything below the transport's vector
+ * is static: tests of others include it to reach the statics. Each machine has threads that carry
+ * out its operations and deliver its events, in order with one thread. Whoever looks at another
+ * machine has the fabric's lock, which is taken before any ntm_mutex, and one ntm_mutex at a time.
  */
+#include <stdio.h>
+
 #include "lib/errno.h"
 #include "lib/memory.h"
+#include "lib/string.h"
+#include "net/bulk_emulation/mem_xprt.h"
 #include "net/bulk_emulation/mem_xprt_pvt.h"
+
+#include "net/bulk_emulation/mem_dom.c"
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* The buffer's event is to be delivered; with its machine's ntm_mutex. */
-static void end(struct mem_buffer *buffer, int status, m0_bcount_t length)
+static void mem_end(struct mem_buffer *buffer, int status, m0_bcount_t length)
 {
     struct mem_tm *machine = mem_tm_of(buffer->nb->nb_tm);
 
@@ -26,14 +33,15 @@ static void end(struct mem_buffer *buffer, int status, m0_bcount_t length)
 
 /* A started machine of another domain at this place, with its ntm_mutex; NULL: there is none. With
  * the fabric's lock. */
-static struct mem_tm *look_up(struct mem_fabric *fabric, const struct m0_net_transfer_mc *from,
-                              const struct mem_place *place)
+static struct mem_tm *mem_machine_at(struct mem_fabric *fabric,
+                                     const struct m0_net_transfer_mc *from,
+                                     const struct mem_place *place)
 {
     struct mem_tm *it;
 
     m0_list_for_each_entry(&fabric->machines, it, struct mem_tm, link)
     {
-        if (it->tm->ntm_dom == from->ntm_dom || !m0_mem_same(&it->place, place))
+        if (it->tm->ntm_dom == from->ntm_dom || !mem_same(&it->place, place))
             continue;
         m0_mutex_lock(&it->tm->ntm_mutex);
         if (it->tm->ntm_state == M0_NET_TM_STARTED)
@@ -43,24 +51,28 @@ static struct mem_tm *look_up(struct mem_fabric *fabric, const struct m0_net_tra
     return NULL;
 }
 
-static void copy(const struct m0_net_buffer *to, const struct m0_net_buffer *from,
-                 m0_bcount_t bytes)
-{
-    struct m0_bufvec_cursor there, here;
-
-    m0_bufvec_cursor_init(&there, &to->nb_buffer);
-    m0_bufvec_cursor_init(&here, &from->nb_buffer);
-    m0_bufvec_cursor_copy(&there, &here, bytes);
-}
-
-static m0_bcount_t room(const struct m0_net_buffer *nb)
+static m0_bcount_t mem_room(const struct m0_net_buffer *nb)
 {
     return m0_vec_count(&nb->nb_buffer.ov_vec);
 }
 
+/* 0; -EFBIG: there is no room. The length that the buffer's user sets stays as it is. */
+static int mem_copy_buffer(struct m0_net_buffer *to, struct m0_net_buffer *from, m0_bcount_t bytes)
+{
+    struct m0_bufvec_cursor there, here;
+
+    if (bytes > mem_room(to))
+        return -EFBIG;
+
+    m0_bufvec_cursor_init(&there, &to->nb_buffer);
+    m0_bufvec_cursor_init(&here, &from->nb_buffer);
+    m0_bufvec_cursor_copy(&there, &here, bytes);
+    return 0;
+}
+
 /* Into a receive buffer of `to`; its ntm_mutex is held. */
-static int put_message(struct mem_tm *to, const struct m0_net_buffer *from,
-                       const struct mem_place *sender)
+static int mem_put_message(struct mem_tm *to, struct m0_net_buffer *from,
+                           const struct mem_place *sender)
 {
     struct m0_net_buffer *nb = m0_tl_find(
         m0_net_tm, it, &to->tm->ntm_q[M0_NET_QT_MSG_RECV],
@@ -72,28 +84,28 @@ static int put_message(struct mem_tm *to, const struct m0_net_buffer *from,
         return -ENOBUFS;
     }
     buffer = mem_buffer_of(nb);
-    if (from->nb_length > room(nb)) {
-        end(buffer, -EMSGSIZE, 0);
+    if (from->nb_length > mem_room(nb)) {
+        mem_end(buffer, -EMSGSIZE, 0);
         return -EMSGSIZE;
     }
-    buffer->ep = m0_mem_ep_at(to->tm, sender);
+    buffer->ep = mem_ep_at(to->tm, sender);
     if (buffer->ep == NULL)
         return -ENOMEM;
-    copy(nb, from, from->nb_length);
-    end(buffer, 0, from->nb_length);
+    mem_copy_buffer(nb, from, from->nb_length);
+    mem_end(buffer, 0, from->nb_length);
     return 0;
 }
 
-static int send_message(struct mem_fabric *fabric, struct mem_buffer *mine)
+static int mem_send_message(struct mem_fabric *fabric, struct mem_buffer *mine)
 {
     struct m0_net_buffer *nb = mine->nb;
     struct mem_tm *to;
     int rc = -ENETUNREACH;
 
     m0_mutex_lock(&fabric->lock);
-    to = look_up(fabric, nb->nb_tm, &container_of(nb->nb_ep, struct mem_ep, ep)->place);
+    to = mem_machine_at(fabric, nb->nb_tm, &container_of(nb->nb_ep, struct mem_ep, ep)->place);
     if (to != NULL) {
-        rc = put_message(to, nb, &mem_tm_of(nb->nb_tm)->place);
+        rc = mem_put_message(to, nb, &mem_tm_of(nb->nb_tm)->place);
         if (rc == -ENOBUFS)
             m0_net__tm_callback_begin(to->tm); /* the machine stays until it was told */
         m0_mutex_unlock(&to->tm->ntm_mutex);
@@ -105,18 +117,19 @@ static int send_message(struct mem_fabric *fabric, struct mem_buffer *mine)
                                                        .nte_time = m0_time_now(),
                                                        .nte_status = rc});
         m0_mutex_lock(&to->tm->ntm_mutex);
-        m0_net__tm_callback_end(to->tm);
+        m0_net__tm_post_callback(to->tm);
         m0_mutex_unlock(&to->tm->ntm_mutex);
     }
     return rc;
 }
 
 /* The passive operation of the descriptor ends; the machine's ntm_mutex is held. */
-static int meet(struct mem_tm *there, const struct mem_desc *desc, struct mem_buffer *mine)
+static int mem_meet(struct mem_tm *there, const struct mem_desc *desc, struct mem_buffer *mine)
 {
     struct m0_net_buffer *active = mine->nb, *passive;
     bool reads = active->nb_qtype == M0_NET_QT_ACTIVE_BULK_RECV;
     m0_bcount_t bytes;
+    int rc;
 
     passive = m0_tl_find(m0_net_tm, it, &there->tm->ntm_q[desc->qtype],
                          mem_buffer_of(it)->id == desc->id && !mem_buffer_of(it)->ended &&
@@ -124,20 +137,17 @@ static int meet(struct mem_tm *there, const struct mem_desc *desc, struct mem_bu
     if (passive == NULL)
         return -ENOENT;
     bytes = reads ? passive->nb_length : active->nb_length;
-    if (bytes > room(reads ? active : passive)) {
-        end(mem_buffer_of(passive), -EFBIG, 0);
-        return -EFBIG;
+    rc = reads ? mem_copy_buffer(active, passive, bytes) : mem_copy_buffer(passive, active, bytes);
+    if (rc != 0) {
+        mem_end(mem_buffer_of(passive), rc, 0);
+        return rc;
     }
-    if (reads)
-        copy(active, passive, bytes);
-    else
-        copy(passive, active, bytes);
     mine->length = bytes;
-    end(mem_buffer_of(passive), 0, bytes);
+    mem_end(mem_buffer_of(passive), 0, bytes);
     return 0;
 }
 
-static int move_bulk(struct mem_fabric *fabric, struct mem_buffer *mine)
+static int mem_move_bulk(struct mem_fabric *fabric, struct mem_buffer *mine)
 {
     struct m0_net_buffer *nb = mine->nb;
     struct mem_desc desc;
@@ -151,16 +161,16 @@ static int move_bulk(struct mem_fabric *fabric, struct mem_buffer *mine)
                                                                   : M0_NET_QT_PASSIVE_BULK_RECV))
         return -EPERM;
     m0_mutex_lock(&fabric->lock);
-    there = look_up(fabric, nb->nb_tm, &desc.place);
+    there = mem_machine_at(fabric, nb->nb_tm, &desc.place);
     if (there != NULL) {
-        rc = meet(there, &desc, mine);
+        rc = mem_meet(there, &desc, mine);
         m0_mutex_unlock(&there->tm->ntm_mutex);
     }
     m0_mutex_unlock(&fabric->lock);
     return rc;
 }
 
-static int describe(struct mem_buffer *buffer)
+static int mem_describe(struct mem_buffer *buffer)
 {
     struct m0_net_buffer *nb = buffer->nb;
     struct mem_tm *machine = mem_tm_of(nb->nb_tm);
@@ -172,7 +182,7 @@ static int describe(struct mem_buffer *buffer)
     buffer->id = ++machine->last_id;
     desc->place = machine->place;
     desc->qtype = nb->nb_qtype;
-    desc->length = nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND ? nb->nb_length : room(nb);
+    desc->length = nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND ? nb->nb_length : mem_room(nb);
     desc->id = buffer->id;
     nb->nb_desc = (struct m0_net_buf_desc){sizeof(*desc), (uint8_t *)desc};
     return 0;
@@ -190,7 +200,7 @@ static int mem_buf_add(struct m0_net_buffer *nb)
     if (nb->nb_qtype == M0_NET_QT_MSG_RECV)
         return 0;
     if (nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_RECV || nb->nb_qtype == M0_NET_QT_PASSIVE_BULK_SEND)
-        return describe(buffer);
+        return mem_describe(buffer);
     m0_list_add_tail(&machine->todo, &buffer->link);
     m0_cond_signal(&machine->work);
     return 0;
@@ -204,13 +214,13 @@ static void mem_buf_del(struct m0_net_buffer *nb)
         return; /* it is too late */
     if ((nb->nb_flags & M0_NET_BUF_TIMED_OUT) == 0)
         nb->nb_flags |= M0_NET_BUF_CANCELLED;
-    end(buffer, (nb->nb_flags & M0_NET_BUF_TIMED_OUT) != 0 ? -ETIMEDOUT : -ECANCELED, 0);
+    mem_end(buffer, (nb->nb_flags & M0_NET_BUF_TIMED_OUT) != 0 ? -ETIMEDOUT : -ECANCELED, 0);
 }
 
 /* ---- threads of a machine -------------------------------------------------------------------- */
 
-static void post_state(struct m0_net_transfer_mc *tm, enum m0_net_tm_state state,
-                       struct m0_net_end_point *ep, int status)
+static void mem_post_state(struct m0_net_transfer_mc *tm, enum m0_net_tm_state state,
+                           struct m0_net_end_point *ep, int status)
 {
     m0_net_tm_event_post(&(struct m0_net_tm_event){.nte_type = M0_NET_TEV_STATE_CHANGE,
                                                    .nte_tm = tm,
@@ -220,17 +230,17 @@ static void post_state(struct m0_net_transfer_mc *tm, enum m0_net_tm_state state
                                                    .nte_ep = ep});
 }
 
-static bool is_taken(struct mem_fabric *fabric, const struct mem_tm *machine)
+static bool mem_is_taken(struct mem_fabric *fabric, const struct mem_tm *machine)
 {
     struct mem_tm *it;
 
     m0_list_for_each_entry(&fabric->machines, it, struct mem_tm,
                            link) if (it->tm->ntm_dom == machine->tm->ntm_dom &&
-                                     m0_mem_same(&it->place, &machine->place)) return true;
+                                     mem_same(&it->place, &machine->place)) return true;
     return false;
 }
 
-static void report_start(struct mem_fabric *fabric, struct mem_tm *machine)
+static void mem_report_start(struct mem_fabric *fabric, struct mem_tm *machine)
 {
     struct m0_net_transfer_mc *tm = machine->tm;
     struct m0_net_end_point *ep = NULL;
@@ -238,22 +248,22 @@ static void report_start(struct mem_fabric *fabric, struct mem_tm *machine)
 
     m0_mutex_lock(&fabric->lock);
     m0_mutex_lock(&tm->ntm_mutex);
-    if (is_taken(fabric, machine))
+    if (mem_is_taken(fabric, machine))
         rc = -EADDRINUSE;
-    else if ((ep = m0_mem_ep_at(tm, &machine->place)) == NULL)
+    else if ((ep = mem_ep_at(tm, &machine->place)) == NULL)
         rc = -ENOMEM;
     else
         m0_list_add_tail(&fabric->machines, &machine->link);
     m0_mutex_unlock(&tm->ntm_mutex);
     m0_mutex_unlock(&fabric->lock);
-    post_state(tm, rc == 0 ? M0_NET_TM_STARTED : M0_NET_TM_FAILED, ep, rc);
+    mem_post_state(tm, rc == 0 ? M0_NET_TM_STARTED : M0_NET_TM_FAILED, ep, rc);
     m0_mutex_lock(&tm->ntm_mutex);
     if (ep != NULL && tm->ntm_ep != ep)
         m0_ref_put(&ep->nep_ref); /* a stop came first */
     m0_mutex_unlock(&tm->ntm_mutex);
 }
 
-static void leave(struct mem_fabric *fabric, struct mem_tm *machine)
+static void mem_leave(struct mem_fabric *fabric, struct mem_tm *machine)
 {
     m0_mutex_lock(&fabric->lock);
     if (m0_list_link_is_in(&machine->link))
@@ -261,13 +271,14 @@ static void leave(struct mem_fabric *fabric, struct mem_tm *machine)
     m0_mutex_unlock(&fabric->lock);
 }
 
-static bool queues_are_empty(const struct m0_net_transfer_mc *tm)
+static bool mem_queues_are_empty(const struct m0_net_transfer_mc *tm)
 {
     return m0_forall(i, M0_NET_QT_NR, m0_net_tm_tlist_is_empty(&tm->ntm_q[i]));
 }
 
 /* With ntm_mutex, which is released meanwhile. */
-static void carry_out(struct mem_fabric *fabric, struct mem_tm *machine, struct mem_buffer *buffer)
+static void mem_carry_out(struct mem_fabric *fabric, struct mem_tm *machine,
+                          struct mem_buffer *buffer)
 {
     struct m0_net_transfer_mc *tm = machine->tm;
     struct m0_net_buffer *nb = buffer->nb;
@@ -276,9 +287,9 @@ static void carry_out(struct mem_fabric *fabric, struct mem_tm *machine, struct 
     nb->nb_flags |= M0_NET_BUF_IN_USE;
     m0_mutex_unlock(&tm->ntm_mutex);
     if (!buffer->ended && nb->nb_qtype == M0_NET_QT_MSG_SEND)
-        buffer->status = send_message(fabric, buffer);
+        buffer->status = mem_send_message(fabric, buffer);
     else if (!buffer->ended)
-        buffer->status = move_bulk(fabric, buffer);
+        buffer->status = mem_move_bulk(fabric, buffer);
     event.nbe_status = buffer->status;
     event.nbe_length = buffer->length;
     event.nbe_ep = buffer->ep;
@@ -289,7 +300,7 @@ static void carry_out(struct mem_fabric *fabric, struct mem_tm *machine, struct 
     m0_cond_broadcast(&machine->work);
 }
 
-static void machine_main(struct mem_tm *machine)
+static void mem_machine_main(struct mem_tm *machine)
 {
     struct mem_fabric *fabric = mem_fabric_of_process();
     struct m0_net_transfer_mc *tm = machine->tm;
@@ -302,12 +313,12 @@ static void machine_main(struct mem_tm *machine)
         if (machine->start && tm->ntm_state == M0_NET_TM_STARTING) {
             machine->start = false;
             m0_mutex_unlock(&tm->ntm_mutex);
-            report_start(fabric, machine);
+            mem_report_start(fabric, machine);
             m0_mutex_lock(&tm->ntm_mutex);
         } else if (first != NULL) {
             m0_list_del(first);
-            carry_out(fabric, machine, m0_list_entry(first, struct mem_buffer, link));
-        } else if (machine->stop && queues_are_empty(tm)) {
+            mem_carry_out(fabric, machine, m0_list_entry(first, struct mem_buffer, link));
+        } else if (machine->stop && mem_queues_are_empty(tm)) {
             break;
         } else {
             m0_cond_wait(&machine->work);
@@ -319,11 +330,11 @@ static void machine_main(struct mem_tm *machine)
     m0_mutex_unlock(&tm->ntm_mutex);
     if (!last)
         return;
-    leave(fabric, machine);
-    post_state(tm, M0_NET_TM_STOPPED, NULL, 0);
+    mem_leave(fabric, machine);
+    mem_post_state(tm, M0_NET_TM_STOPPED, NULL, 0);
 }
 
-static int run(struct mem_tm *machine)
+static int mem_run(struct mem_tm *machine)
 {
     size_t i;
     int rc;
@@ -332,7 +343,7 @@ static int run(struct mem_tm *machine)
     if (machine->threads == NULL)
         return -ENOMEM;
     for (i = 0; i < machine->thread_count; i++) {
-        rc = M0_THREAD_INIT(&machine->threads[i], struct mem_tm *, NULL, machine_main, machine,
+        rc = M0_THREAD_INIT(&machine->threads[i], struct mem_tm *, NULL, mem_machine_main, machine,
                             "m0_mem");
         if (rc != 0 && i == 0)
             return rc;
@@ -386,10 +397,10 @@ static void mem_tm_fini(struct m0_net_transfer_mc *tm)
 static int mem_tm_start(struct m0_net_transfer_mc *tm, const char *addr)
 {
     struct mem_tm *machine = mem_tm_of(tm);
-    int rc = m0_mem_place_parse(&machine->place, addr);
+    int rc = mem_place_parse(&machine->place, addr);
 
     machine->start = true;
-    return rc != 0 ? rc : run(machine);
+    return rc != 0 ? rc : mem_run(machine);
 }
 
 static int mem_tm_stop(struct m0_net_transfer_mc *tm, bool cancel)
@@ -399,7 +410,7 @@ static int mem_tm_stop(struct m0_net_transfer_mc *tm, bool cancel)
     int i, rc = 0;
 
     if (machine->threads == NULL)
-        rc = run(machine);
+        rc = mem_run(machine);
     if (rc != 0)
         return rc;
     for (i = 0; i < M0_NET_QT_NR; i++) {
@@ -452,25 +463,25 @@ static void mem_bev_notify(struct m0_net_transfer_mc *tm, struct m0_chan *chan)
 }
 
 static const struct m0_net_xprt_ops mem_ops = {
-    .xo_dom_init = m0_mem_dom_init,
-    .xo_dom_fini = m0_mem_dom_fini,
+    .xo_dom_init = mem_dom_init,
+    .xo_dom_fini = mem_dom_fini,
     .xo_tm_init = mem_tm_init,
     .xo_tm_start = mem_tm_start,
     .xo_tm_stop = mem_tm_stop,
     .xo_tm_fini = mem_tm_fini,
-    .xo_end_point_create = m0_mem_end_point_create,
-    .xo_buf_register = m0_mem_buf_register,
-    .xo_buf_deregister = m0_mem_buf_deregister,
+    .xo_end_point_create = mem_end_point_create,
+    .xo_buf_register = mem_buf_register,
+    .xo_buf_deregister = mem_buf_deregister,
     .xo_buf_add = mem_buf_add,
     .xo_buf_del = mem_buf_del,
     .xo_bev_deliver_sync = mem_bev_deliver_sync,
     .xo_bev_deliver_all = mem_bev_deliver_all,
     .xo_bev_pending = mem_bev_pending,
     .xo_bev_notify = mem_bev_notify,
-    .xo_get_max_buffer_size = m0_mem_max_buffer_size,
-    .xo_get_max_buffer_segment_size = m0_mem_max_segment_size,
-    .xo_get_max_buffer_segments = m0_mem_max_segments,
-    .xo_get_max_buffer_desc_size = m0_mem_max_desc_size,
+    .xo_get_max_buffer_size = mem_max_buffer_size,
+    .xo_get_max_buffer_segment_size = mem_max_segment_size,
+    .xo_get_max_buffer_segments = mem_max_segments,
+    .xo_get_max_buffer_desc_size = mem_max_desc_size,
     .xo_rpc_max_seg_size = default_xo_rpc_max_seg_size,
     .xo_rpc_max_segs_nr = default_xo_rpc_max_segs_nr,
     .xo_rpc_max_msg_size = default_xo_rpc_max_msg_size,
@@ -480,11 +491,13 @@ const struct m0_net_xprt m0_net_bulk_mem_xprt = {.nx_name = "bulk-mem", .nx_ops 
 
 int m0_mem_xprt_init(void)
 {
-    m0_net_xprt_register(&m0_net_bulk_mem_xprt);
+    if (!m0_net_check_xprt(&m0_net_bulk_mem_xprt))
+        m0_net_xprt_register(&m0_net_bulk_mem_xprt);
     return 0;
 }
 
 void m0_mem_xprt_fini(void)
 {
-    m0_net_xprt_deregister(&m0_net_bulk_mem_xprt);
+    if (m0_net_check_xprt(&m0_net_bulk_mem_xprt))
+        m0_net_xprt_deregister(&m0_net_bulk_mem_xprt);
 }

@@ -17,6 +17,7 @@ if(TARGET madeleine)
   target_link_options(mad_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endif()
 if(TARGET madeleine)
+  jacquard_test(mad_toolbox SOURCES ${mad_tests}/toolbox_test.c DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
   foreach(area IN ITEMS tcp tcp_failure threads session)
     jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_ranks}
       DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The extended calls of Madeleine III, and the start of programs of 2008. */
+/* The extended calls of Madeleine III, and other ways to start the library. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "madeleine/common.h"
 #include "madeleine/extended.h"
+#include "madeleine/toolbox.h"
 
 p_mad_buffer_slice_parameter_t mad_alloc_slice_parameter(void)
 {
@@ -146,6 +149,29 @@ p_tbx_slist_t mad_end_unpacking_ext(p_mad_connection_t connection)
     }
     mark_as_lost(pending);
     return pending;
+}
+
+/* ---- programs whose processes start each other ------------------------------------------------
+ */
+
+char *mad_pre_init(p_mad_adapter_set_t adapter_set)
+{
+    char host[256] = "localhost", text[300];
+
+    mad_process()->adapter_set = adapter_set;
+    gethostname(host, sizeof(host) - 1);
+    snprintf(text, sizeof(text), "x-nexus://%s:mad2/", host);
+    return tbx_strdup(text);
+}
+
+p_mad_madeleine_t mad_init_application(ntbx_host_id_t rank, char *configuration_file, char *url)
+{
+    char program[] = "", option[] = "-rank", text[16], *all[] = {program, option, text, NULL};
+    int count = rank >= 0 ? 3 : 1; /* as a command line has it */
+
+    (void)url;
+    snprintf(text, sizeof(text), "%d", rank);
+    return mad_init(&count, all, configuration_file, mad_process()->adapter_set);
 }
 
 /* ---- common_init ----------------------------------------------------------------------------- */

@@ -138,6 +138,14 @@ def test_mad_101_the_toolbox_and_the_headers_of_2000(compiled):
     assert {"sum_of: -->", "sum = 33", "sum_of: <--", "not shown"} <= set(lines)
 
 
+@pytest.mark.parametrize("spawn", ["REGULAR_SPAWN", "APPLICATION_SPAWN", "LEONIE_SPAWN"])
+def test_mad_101_three_forms_of_the_start(compiled, spawn):
+    program = compiled("year2000_spawn", "-std=gnu89", "-Wall", "-Werror", f"-D{spawn}")
+    done = good(2, program, "url", **({"MAD_ADAPTERS": "tcp"} if spawn == "LEONIE_SPAWN" else {}))
+    assert done.stdout == "TCP0: 17 from 0\n"
+    assert done.stderr == ("x-nexus://\n" * 2 if spawn == "APPLICATION_SPAWN" else "")
+
+
 CHANNELS = """
 networks : ({ name : net; hosts : node; dev : tcp; });
 application : { name : example; networks : {

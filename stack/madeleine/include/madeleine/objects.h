@@ -140,7 +140,10 @@ struct s_mad_link {
 
 /* One direction between the local process and a peer in a channel. */
 struct s_mad_connection {
-    ntbx_host_id_t remote_host_id;
+    union {
+        ntbx_host_id_t remote_host_id;
+        ntbx_process_lrank_t remote_rank; /* the name in Madeleine III */
+    };
     p_mad_channel_t channel;
     p_mad_connection_t reverse; /* the other direction */
     mad_connection_way_t way;

@@ -15,6 +15,7 @@
 
 #include "madeleine/common.h"
 
+#undef mad_init
 #define mad_init(argc, argv) (mad_init)((argc), (argv), NULL, NULL)
 
 #endif

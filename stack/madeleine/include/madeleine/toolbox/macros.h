@@ -197,6 +197,11 @@
 #define tbx_toggle(flag) ((flag) = (flag) ? tbx_flag_clear : tbx_flag_set)
 #define tbx_test(flag) (flag)
 
+#define TBX_UNUSED __attribute__((unused))
+#define TBX_NORETURN __attribute__((noreturn))
+#define TBX_FORMAT(...) __attribute__((format(__VA_ARGS__)))
+#define tbx_likely(condition) __builtin_expect(!!(condition), 1)
+#define tbx_unlikely(condition) __builtin_expect(!!(condition), 0)
 #define TBX_ALIGN(bytes) __attribute__((aligned(bytes)))
 /* The next multiple of `alignment`, a power of two. */
 #define tbx_aligned(value, alignment) (((value) + ((alignment)-1)) & ~((alignment)-1))

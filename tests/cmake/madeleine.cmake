@@ -63,7 +63,7 @@ if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
   unset(CMAKE_REQUIRED_FLAGS)
   if(HAVE_TSAN)
     set(mad_folder ${CMAKE_SOURCE_DIR}/stack/madeleine)
-    file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c)
+    file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c ${mad_folder}/toolbox/*.c)
     list(FILTER mad_sources EXCLUDE REGEX "/driver/(sisci|via|sbp)[a-z_]*\\.c$") # in simulation only
     list(FILTER mad_sources EXCLUDE REGEX "/(lnet[a-z_]*|builtin_lnet)\\.c$") # a module
     jacquard_test(mad_threads_checked

@@ -120,7 +120,9 @@ endforeach()
 # Madeleine II, and the networks of its paper: the module, folders of headers below include/jacquard, the library, a description.
 foreach(package IN ITEMS
     "madeleine|madeleine|madeleine|Madeleine II, interface of April 2000"
+    "madeleine-2000|madeleine/compat/mad2_2000 madeleine|madeleine|Madeleine II, interface of April 2000 with all its macros"
     "madeleine-2008|madeleine/compat/mad2_2008 madeleine|madeleine|Madeleine II, interface of 2008"
+    "madeleine-3|madeleine/compat/mad3 madeleine|madeleine|Madeleine III, as far as its example programs use it"
     "vipl|legacy|vipl|VIPL 1.0, on simulated networks" "sisci|legacy|sisci|SISCI, on simulated networks"
     "sbp|legacy|sbp|SBP, on simulated networks")
   string(REPLACE "|" ";" package "${package}")

@@ -498,6 +498,7 @@ int mad_channel_close(p_mad_channel_t channel)
         error = optional(interface->after_close_channel, channel);
     if (error != MAD_OK)
         MAD_REPORT(error, mad_error_text(error), channel, -1);
+    mad_directory_remove(channel->adapter->driver->madeleine, channel);
     channel_free(channel);
     if (own != NULL)
         mad_virtual_free(own);

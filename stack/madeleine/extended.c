@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The extended calls of Madeleine III, and the start of programs of 2008. */
+/* The extended calls of Madeleine III, and other ways to start the library. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "madeleine/common.h"
 #include "madeleine/extended.h"
-
-struct element {
-    struct element *next;
-    p_mad_buffer_slice_parameter_t slice;
-};
-struct s_tbx_slist {
-    struct element *first, *last, *cursor;
-    int length;
-};
+#include "madeleine/toolbox.h"
 
 p_mad_buffer_slice_parameter_t mad_alloc_slice_parameter(void)
 {
@@ -27,36 +21,17 @@ p_mad_buffer_slice_parameter_t mad_alloc_slice_parameter(void)
 
 void mad_free_parameter_slist(p_tbx_slist_t list)
 {
-    struct element *each, *next;
-
-    for (each = list != NULL ? list->first : NULL; each != NULL; each = next) {
-        next = each->next;
-        free(each->slice);
-        free(each);
-    }
-    free(list);
+    while (!tbx_slist_is_nil(list))
+        free(tbx_slist_extract(list));
+    tbx_slist_free(list);
 }
 
-/* Takes the slice over. False: out of memory. */
-static bool append(p_tbx_slist_t *list, p_mad_buffer_slice_parameter_t slice)
+/* Takes the slice over. */
+static void append(p_tbx_slist_t *list, p_mad_buffer_slice_parameter_t slice)
 {
-    struct element *element = calloc(1, sizeof(*element));
-
     if (*list == NULL)
-        *list = calloc(1, sizeof(**list));
-    if (element == NULL || *list == NULL) {
-        free(element);
-        free(slice);
-        return false;
-    }
-    element->slice = slice;
-    if ((*list)->last != NULL)
-        (*list)->last->next = element;
-    else
-        (*list)->first = (*list)->cursor = element;
-    (*list)->last = element;
-    (*list)->length++;
-    return true;
+        *list = tbx_slist_nil();
+    tbx_slist_append(*list, slice);
 }
 
 /* All elements of `from` go to the end of `to`. */
@@ -65,12 +40,17 @@ static void move_all(p_tbx_slist_t *to, p_tbx_slist_t *from)
     if (*to == NULL) {
         *to = *from;
     } else if (*from != NULL) {
-        (*to)->last->next = (*from)->first;
-        (*to)->last = (*from)->last;
-        (*to)->length += (*from)->length;
-        free(*from);
+        tbx_slist_merge_after(*to, *from);
+        tbx_slist_clear_and_free(*from);
     }
     *from = NULL;
+}
+
+static void mark_as_lost(p_tbx_slist_t list)
+{
+    for (p_tbx_slist_element_t each = list != NULL ? list->head : NULL; each != NULL;
+         each = each->next)
+        ((p_mad_buffer_slice_parameter_t)each->object)->opcode = mad_os_lost_block;
 }
 
 static bool is_valid(const mad_buffer_slice_parameter_t *slice, const void *buffer, size_t length)
@@ -85,20 +65,18 @@ static bool take_slices(p_mad_connection_t connection, void *buffer, size_t leng
                         va_list arguments, p_tbx_slist_t *list)
 {
     p_mad_buffer_slice_parameter_t slice;
-    bool valid = true, complete = true;
+    bool valid = true;
 
     while ((slice = va_arg(arguments, p_mad_buffer_slice_parameter_t)) != NULL) {
         valid &= is_valid(slice, buffer, length);
         slice->base = buffer;
-        complete &= append(list, slice);
+        append(list, slice);
     }
-    if (valid && complete)
+    if (valid)
         return true;
     mad_free_parameter_slist(*list);
     *list = NULL;
-    MAD_REPORT(valid ? MAD_ENOMEM : MAD_EINVAL,
-               valid ? mad_error_text(MAD_ENOMEM)
-                     : "a slice is not in its block, or has an unknown opcode",
+    MAD_REPORT(MAD_EINVAL, "a slice is not in its block, or has an unknown opcode",
                connection != NULL ? connection->channel : NULL,
                connection != NULL ? connection->remote_host_id : -1);
     return false;
@@ -123,11 +101,9 @@ void mad_pack_ext(p_mad_connection_t connection, void *buffer, size_t buffer_len
 static p_tbx_slist_t settle(p_mad_connection_t connection)
 {
     p_tbx_slist_t lost = NULL;
-    struct element *each;
 
     move_all(&lost, &mad_full(connection)->slices);
-    for (each = lost != NULL ? lost->first : NULL; each != NULL; each = each->next)
-        each->slice->opcode = mad_os_lost_block;
+    mark_as_lost(lost);
     return lost;
 }
 
@@ -171,41 +147,34 @@ p_tbx_slist_t mad_end_unpacking_ext(p_mad_connection_t connection)
         mad_free_parameter_slist(pending);
         return NULL;
     }
-    for (struct element *each = pending->first; each != NULL; each = each->next)
-        each->slice->opcode = mad_os_lost_block;
+    mark_as_lost(pending);
     return pending;
 }
 
-tbx_bool_t tbx_slist_is_nil(p_tbx_slist_t list)
+/* ---- programs whose processes start each other ------------------------------------------------
+ */
+
+char *mad_pre_init(p_mad_adapter_set_t adapter_set)
 {
-    return list == NULL || list->first == NULL ? tbx_true : tbx_false;
+    char host[256] = "localhost", text[300];
+
+    mad_process()->adapter_set = adapter_set;
+    gethostname(host, sizeof(host) - 1);
+    snprintf(text, sizeof(text), "x-nexus://%s:mad2/", host);
+    return tbx_strdup(text);
 }
 
-int tbx_slist_get_length(p_tbx_slist_t list)
+p_mad_madeleine_t mad_init_application(ntbx_host_id_t rank, char *configuration_file, char *url)
 {
-    return list != NULL ? list->length : 0;
+    char program[] = "", option[] = "-rank", text[16], *all[] = {program, option, text, NULL};
+    int count = rank >= 0 ? 3 : 1; /* as a command line has it */
+
+    (void)url;
+    snprintf(text, sizeof(text), "%d", rank);
+    return mad_init(&count, all, configuration_file, mad_process()->adapter_set);
 }
 
-void tbx_slist_ref_to_head(p_tbx_slist_t list)
-{
-    if (list != NULL)
-        list->cursor = list->first;
-}
-
-tbx_bool_t tbx_slist_ref_forward(p_tbx_slist_t list)
-{
-    if (list == NULL || list->cursor == NULL || list->cursor->next == NULL)
-        return tbx_false;
-    list->cursor = list->cursor->next;
-    return tbx_true;
-}
-
-void *tbx_slist_ref_get(p_tbx_slist_t list)
-{
-    return list != NULL && list->cursor != NULL ? list->cursor->slice : NULL;
-}
-
-/* ---- the start of 2008 ----------------------------------------------------------------------- */
+/* ---- common_init ----------------------------------------------------------------------------- */
 
 void mad_common_attr_init(common_attr_t *attr)
 {
@@ -218,8 +187,20 @@ void mad_common_init(int *argc, char **argv, common_attr_t *attr)
         mad_init(argc, argv, attr != NULL ? attr->configuration_file : NULL,
                  attr != NULL ? attr->adapter_set : NULL);
 
-    if (attr != NULL)
-        attr->madeleine = madeleine;
+    if (attr == NULL)
+        return;
+    attr->madeleine = madeleine;
+    attr->rank = madeleine != NULL ? madeleine->configuration.local_host_id : -1;
+}
+
+void mad_common_pre_init(int *argc, char **argv, common_attr_t *attr)
+{
+    (void)argc, (void)argv, (void)attr; /* mad_common_post_init does it all */
+}
+
+void mad_common_post_init(int *argc, char **argv, common_attr_t *attr)
+{
+    mad_common_init(argc, argv, attr);
 }
 
 void mad_common_exit(common_attr_t *attr)

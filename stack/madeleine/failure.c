@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Failures: who is told, and what they do to a connection. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,4 +175,15 @@ void tbx_failure(const char *text, const char *file, int line)
 {
     mad_report(&(const mad_failure_t){
         .code = MAD_EINVAL, .text = text, .file = file, .line = line, .peer = -1});
+}
+
+void tbx_failure_format(const char *file, int line, const char *format, ...)
+{
+    char text[MAD_TEXT_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    tbx_failure(text, file, line);
 }

@@ -24,6 +24,7 @@ struct mad_process {
     p_mad_madeleine_t session; /* what mad_get_madeleine returns */
     struct mad_plan *plan; /* of the session's configuration file, or NULL */
     unsigned sessions; /* that have begun */
+    p_mad_adapter_set_t adapter_set; /* of mad_pre_init */
     char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */
 };
 struct mad_process *mad_process(void);

@@ -224,8 +224,12 @@ static p_mad_madeleine_t start_with(const struct mad_command_line *line,
 {
     p_mad_madeleine_t madeleine = start(line, options);
 
-    if (madeleine == NULL || plan == NULL || mad_plan_open(madeleine, plan))
+    if (madeleine == NULL)
+        return NULL;
+    if (plan == NULL || mad_plan_open(madeleine, plan)) {
+        mad_directory_make(madeleine);
         return madeleine;
+    }
     mad_session_end(madeleine);
     return NULL;
 }

@@ -269,6 +269,7 @@ static void session_free(p_mad_madeleine_t madeleine)
         free(driver->name);
     }
     free(madeleine->driver);
+    mad_directory_free(madeleine);
     mad_hosts_free(madeleine->configuration.host_name, madeleine->configuration.size);
     free(madeleine->configuration.program_name);
     boot->ops->close(boot);

@@ -17,6 +17,7 @@ if(TARGET madeleine)
   target_link_options(mad_memory PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endif()
 if(TARGET madeleine)
+  jacquard_test(mad_toolbox SOURCES ${mad_tests}/toolbox_test.c DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
   foreach(area IN ITEMS tcp tcp_failure threads session)
     jacquard_test(mad_${area} SOURCES ${mad_tests}/${area}_test.c ${mad_ranks}
       DEPENDS madeleine pmi_static pthread INCLUDES ${mad_includes})
@@ -62,7 +63,7 @@ if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
   unset(CMAKE_REQUIRED_FLAGS)
   if(HAVE_TSAN)
     set(mad_folder ${CMAKE_SOURCE_DIR}/stack/madeleine)
-    file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c)
+    file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c ${mad_folder}/toolbox/*.c)
     list(FILTER mad_sources EXCLUDE REGEX "/driver/(sisci|via|sbp)[a-z_]*\\.c$") # in simulation only
     list(FILTER mad_sources EXCLUDE REGEX "/(lnet[a-z_]*|builtin_lnet)\\.c$") # a module
     jacquard_test(mad_threads_checked

@@ -52,6 +52,10 @@ static void nic_main(struct process *self)
     process_open(self);
     IS(VipOpenNic("/dev/via_eth0", &second), VIP_SUCCESS);
     IS(VipQueryNic(self->nic, NULL), BAD);
+    IS(VipQuerySystemManagementInfo(self->nic, VIP_SMI_AUTODISCOVERY, NULL), BAD);
+    IS(VipQuerySystemManagementInfo(self->nic, 99, &self->nic), BAD);
+    IS(VipQuerySystemManagementInfo(self->nic, VIP_SMI_AUTODISCOVERY, &self->nic),
+       VIP_ERROR_NOT_SUPPORTED);
     IS(VipQueryNic((void *)1, &attributes), BAD);
     IS(VipQueryNic(self->nic, &attributes), VIP_SUCCESS);
     CHECK(attributes.NativeMTU == 1484 && attributes.MaxSegmentsPerDesc == 252);

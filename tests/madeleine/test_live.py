@@ -129,6 +129,42 @@ def test_mad_101_the_header_of_2000(compiled):
     assert good(2, program).stdout == "TCP0: sum 499500\n"
 
 
+def test_mad_101_the_toolbox_and_the_headers_of_2000(compiled):
+    program = compiled("year2000_toolbox", "-std=gnu89", "-Wall", "-Werror", f"-I{HEADERS}/compat/mad2_2000")
+    done = good(3, program, MAD_ADAPTERS="tcp")
+    assert done.stderr == f"TCP0: 3 processes\nsum = {3 + 33 + 63}\ntext : words\nwork: -->\n"
+    program = compiled("year2000_toolbox", "-std=gnu89", "-Wall", "-Werror", "-DDEBUG", "-DTRACING", f"-I{HEADERS}/compat/mad2_2000")
+    lines = good(3, program, MAD_ADAPTERS="tcp").stderr.splitlines()
+    assert {"sum_of: -->", "sum = 33", "sum_of: <--", "not shown"} <= set(lines)
+
+
+@pytest.mark.parametrize("spawn", ["REGULAR_SPAWN", "APPLICATION_SPAWN", "LEONIE_SPAWN"])
+def test_mad_101_three_forms_of_the_start(compiled, spawn):
+    program = compiled("year2000_spawn", "-std=gnu89", "-Wall", "-Werror", f"-D{spawn}")
+    done = good(2, program, "url", **({"MAD_ADAPTERS": "tcp"} if spawn == "LEONIE_SPAWN" else {}))
+    assert done.stdout == "TCP0: 17 from 0\n"
+    assert done.stderr == ("x-nexus://\n" * 2 if spawn == "APPLICATION_SPAWN" else "")
+
+
+CHANNELS = """
+networks : ({ name : net; hosts : node; dev : tcp; });
+application : { name : example; networks : {
+  channels : ({ name : all; net : net; hosts : node[0..3]; }, { name : some; net : net; hosts : node[1..3]; },
+              { name : rail; net : net; hosts : node[0..3]; });
+  xchannels : ({ name : mux; channels : (rail); sub_channels : (one, two); }); }; };
+"""
+
+
+def test_mad_101_a_program_of_madeleine_3(compiled, tmp_path):
+    (tmp_path / "channels.cfg").write_text(CHANNELS)
+    for folder in ("mad3", "mad2_2008"):
+        program = compiled("madeleine3", "-std=gnu99", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}/compat/{folder}")
+        lines = good(4, program, MAD_CONF=str(tmp_path / "channels.cfg")).stdout.splitlines()
+        assert sorted(lines) == ["all: from 0, 4 hops of 4", "mux: from 0, 4 hops of 4", "processes = 4", "rank 0 is not in some",
+                                 "some: from 1, 3 hops of 3"]
+        assert good(1, program).stdout == "processes = 1\nno channels: here\n"
+
+
 def test_mad_103_mad_35_figures_of_the_paper(compiled):
     assert good(2, compiled("figures", "-Wall", "-Wextra", "-Werror")).stdout == "a title, 9\n"
 

@@ -116,6 +116,7 @@ typedef struct _VIP_DESCRIPTOR {
 #define VIP_CONTROL_OP_MASK 0x3
 #define VIP_CONTROL_IMMEDIATE 0x4
 #define VIP_CONTROL_QFENCE 0x8
+#define VIP_CONTROL_RESERVED 0xfff0
 
 #define VIP_STATUS_DONE 0x1
 #define VIP_STATUS_FORMAT_ERROR 0x2
@@ -134,6 +135,7 @@ typedef struct _VIP_DESCRIPTOR {
 #define VIP_STATUS_OP_RDMA_READ 0x40000
 #define VIP_STATUS_OP_MASK 0x70000
 #define VIP_STATUS_IMMEDIATE 0x80000
+#define VIP_STATUS_RESERVED 0xfff0fe00
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
@@ -235,6 +237,15 @@ typedef void (*VIP_VI_NOTIFY_HANDLER)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandl
 typedef void (*VIP_CQ_NOTIFY_HANDLER)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle,
                                       VIP_VI_HANDLE ViHandle, VIP_BOOLEAN RecvQueue);
 
+/* ---- system management ----------------------------------------------------------------------- */
+
+#define VIP_SMI_AUTODISCOVERY ((VIP_ULONG)1)
+typedef struct {
+    VIP_ULONG NumberOfHops;
+    VIP_NET_ADDRESS **ADAddrArray;
+    VIP_ULONG NumAdAddrs;
+} VIP_AUTODISCOVERY_LIST;
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)
@@ -242,6 +253,9 @@ typedef void (*VIP_CQ_NOTIFY_HANDLER)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandl
 VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle);
 VIP_RETURN VipCloseNic(VIP_NIC_HANDLE NicHandle);
 VIP_RETURN VipQueryNic(VIP_NIC_HANDLE NicHandle, VIP_NIC_ATTRIBUTES *Attributes);
+/* VIP_ERROR_NOT_SUPPORTED: M-VIA does not discover others by itself. */
+VIP_RETURN VipQuerySystemManagementInfo(VIP_NIC_HANDLE NicHandle, VIP_ULONG InfoType,
+                                        VIP_PVOID SysManInfo);
 VIP_RETURN VipErrorCallback(VIP_NIC_HANDLE NicHandle, VIP_PVOID Context, VIP_ERROR_HANDLER Handler);
 
 VIP_RETURN VipCreatePtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE *Ptag);

@@ -134,7 +134,7 @@ sci_sequence_status_t SCICheckSequence(UNUSED sci_sequence_t sequence, UNUSED un
     return SCI_SEQ_NOT_RETRIABLE;
 }
 
-void SCIStoreBarrier(UNUSED sci_sequence_t sequence, UNUSED unsigned flags, sci_error_t *error)
+void(SCIStoreBarrier)(UNUSED sci_sequence_t sequence, UNUSED unsigned flags, sci_error_t *error)
 {
     *error = SCI_ERR_NO_SUCH_ADAPTERNO;
 }
@@ -248,6 +248,127 @@ void SCIDisconnectInterrupt(UNUSED sci_remote_interrupt_t interrupt, UNUSED unsi
 
 void SCITriggerInterrupt(UNUSED sci_remote_interrupt_t interrupt, UNUSED unsigned flags,
                          sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIGetLocalNodeId(UNUSED unsigned adapter, UNUSED unsigned *node, UNUSED unsigned flags,
+                       sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+const char *SCIGetErrorString(UNUSED sci_error_t error)
+{
+    return "there is no SCI card outside of a simulation";
+}
+
+unsigned SCIGetLocalSegmentId(UNUSED sci_local_segment_t segment)
+{
+    return 0;
+}
+
+sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(UNUSED sci_local_segment_t segment,
+                                                    UNUSED unsigned *node, UNUSED unsigned *adapter,
+                                                    UNUSED unsigned timeout, UNUSED unsigned flags,
+                                                    sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+    return SCI_CB_LOST;
+}
+
+unsigned SCIGetRemoteSegmentId(UNUSED sci_remote_segment_t segment)
+{
+    return 0;
+}
+
+sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(UNUSED sci_remote_segment_t segment,
+                                                     UNUSED sci_error_t *status,
+                                                     UNUSED unsigned timeout, UNUSED unsigned flags,
+                                                     sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+    return SCI_CB_LOST;
+}
+
+void SCIFlushReadBuffers(UNUSED sci_sequence_t sequence)
+{
+}
+
+void SCITransferBlockAsync(UNUSED sci_map_t source, UNUSED size_t source_offset,
+                           UNUSED sci_map_t target, UNUSED size_t target_offset, UNUSED size_t size,
+                           UNUSED sci_block_transfer_t *block,
+                           UNUSED sci_cb_block_transfer_t callback, UNUSED void *arg,
+                           UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIWaitForBlockTransfer(UNUSED sci_block_transfer_t block, UNUSED unsigned timeout,
+                             UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIAbortBlockTransfer(UNUSED sci_block_transfer_t block, UNUSED unsigned flags,
+                           sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIStartDmaTransfer(UNUSED sci_dma_queue_t queue, UNUSED sci_local_segment_t local,
+                         UNUSED sci_remote_segment_t remote, UNUSED size_t local_offset,
+                         UNUSED size_t size, UNUSED size_t remote_offset,
+                         UNUSED sci_cb_dma_t callback, UNUSED void *arg, UNUSED unsigned flags,
+                         sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIStartDmaTransferVec(UNUSED sci_dma_queue_t queue, UNUSED sci_local_segment_t local,
+                            UNUSED sci_remote_segment_t remote, UNUSED size_t count,
+                            UNUSED dis_dma_vec_t *parts, UNUSED sci_cb_dma_t callback,
+                            UNUSED void *arg, UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCICreateDataInterrupt(UNUSED sci_desc_t desc, UNUSED sci_local_data_interrupt_t *interrupt,
+                            UNUSED unsigned adapter, UNUSED unsigned *number,
+                            UNUSED sci_cb_data_interrupt_t callback, UNUSED void *arg,
+                            UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIRemoveDataInterrupt(UNUSED sci_local_data_interrupt_t interrupt, UNUSED unsigned flags,
+                            sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIWaitForDataInterrupt(UNUSED sci_local_data_interrupt_t interrupt, UNUSED void *data,
+                             UNUSED unsigned *length, UNUSED unsigned timeout,
+                             UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIConnectDataInterrupt(UNUSED sci_desc_t desc, UNUSED sci_remote_data_interrupt_t *interrupt,
+                             UNUSED unsigned node, UNUSED unsigned adapter, UNUSED unsigned number,
+                             UNUSED unsigned timeout, UNUSED unsigned flags, sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCIDisconnectDataInterrupt(UNUSED sci_remote_data_interrupt_t interrupt, UNUSED unsigned flags,
+                                sci_error_t *error)
+{
+    *error = SCI_ERR_NO_SUCH_ADAPTERNO;
+}
+
+void SCITriggerDataInterrupt(UNUSED sci_remote_data_interrupt_t interrupt, UNUSED const void *data,
+                             UNUSED unsigned length, UNUSED unsigned flags, sci_error_t *error)
 {
     *error = SCI_ERR_NO_SUCH_ADAPTERNO;
 }

@@ -23,6 +23,12 @@ VIP_RETURN VipQueryNic(UNUSED VIP_NIC_HANDLE NicHandle, UNUSED VIP_NIC_ATTRIBUTE
     return VIP_INVALID_PARAMETER;
 }
 
+VIP_RETURN VipQuerySystemManagementInfo(UNUSED VIP_NIC_HANDLE NicHandle, UNUSED VIP_ULONG InfoType,
+                                        UNUSED VIP_PVOID SysManInfo)
+{
+    return VIP_INVALID_PARAMETER;
+}
+
 VIP_RETURN VipErrorCallback(UNUSED VIP_NIC_HANDLE NicHandle, UNUSED VIP_PVOID Context,
                             UNUSED VIP_ERROR_HANDLER Handler)
 {

@@ -61,7 +61,19 @@ struct sci_card {
     sim_time_t batch_began; /* since then */
     struct sci_local_segment *segments;
     struct sci_local_interrupt *interrupts;
-    unsigned next_interrupt;
+    struct sci_local_data_interrupt *data_interrupts;
+    unsigned next_interrupt, next_data_interrupt, next_id;
+};
+
+/* What has happened to a segment, for the calls that wait for it. */
+struct sci_event {
+    sci_segment_cb_reason_t reason;
+    unsigned node;
+    sci_error_t status;
+};
+struct sci_events {
+    GArray *waiting; /* of struct sci_event, oldest first; NULL: there was none */
+    GPtrArray *waiters; /* fibers; NULL: there was none */
 };
 
 struct sci_process {
@@ -88,6 +100,9 @@ struct sci_desc {
     struct sci_dma_queue *queues;
     struct sci_local_interrupt *interrupts;
     struct sci_remote_interrupt *remote_interrupts;
+    struct sci_local_data_interrupt *data_interrupts;
+    struct sci_remote_data_interrupt *remote_data_interrupts;
+    struct sci_block_transfer *blocks;
 };
 
 struct sci_local_segment {
@@ -99,6 +114,7 @@ struct sci_local_segment {
     struct sci_memory *memory;
     sci_cb_local_segment_t callback;
     void *arg;
+    struct sci_events events; /* without a callback */
 };
 
 struct sci_remote_segment {
@@ -107,9 +123,10 @@ struct sci_remote_segment {
     struct sci_card *card; /* the local one */
     struct sci_local_segment *segment; /* NULL: it has gone */
     struct sci_memory *memory;
-    unsigned maps;
+    unsigned id, maps;
     sci_cb_remote_segment_t callback;
     void *arg;
+    struct sci_events events; /* without a callback */
 };
 
 struct sci_map {
@@ -157,6 +174,8 @@ bool sci_flags_ok(unsigned flags, unsigned allowed, sci_error_t *error);
 sci_error_t sci_access(const struct sci_card *from, const struct sci_card *to);
 /* Milliseconds of a call; SIM_NEVER for SCI_INFINITE_TIMEOUT. */
 sim_time_t sci_deadline(unsigned timeout);
+/* The time that it takes to connect; false: that is longer than `timeout`. */
+bool sci_connecting(const struct sci_card *card, unsigned timeout, sci_error_t *error);
 /* Before a network's devices go: all processes leave, as the networks of a run end together. */
 void sci_library_end(void);
 /* The process leaves the cards of all networks at once. */
@@ -187,7 +206,17 @@ void sci_sequence_unref(struct sci_sequence *sequence);
 /* The card that a map stores through. */
 struct sci_card *sci_map_card(const struct sci_map *map);
 
-/* ---- DMA and interrupts ---- */
+/* ---- events of segments (event.c) ---- */
+
+/* `card`: whose process caused it. */
+void sci_event(struct sci_events *events, sci_segment_cb_reason_t reason,
+               const struct sci_card *card, sci_error_t status);
+void sci_events_free(struct sci_events *events);
+
+/* ---- DMA, blocks and interrupts ---- */
+
+void sci_blocks_release(struct sci_desc *desc);
+void sci_data_interrupts_release(struct sci_desc *desc);
 
 void sci_dma_release(struct sci_desc *desc);
 void sci_interrupts_release(struct sci_desc *desc);

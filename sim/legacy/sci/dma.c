@@ -36,15 +36,15 @@ void SCICreateDMAQueue(sci_desc_t desc, sci_dma_queue_t *queue, unsigned adapter
     struct sci_card *card = sci_card_find(adapter, error);
 
     if (card == NULL || !sci_flags_ok(flags, 0, error) ||
-        sci_fails(error, desc == NULL || queue == NULL || entries == 0 ? SCI_ERR_ILLEGAL_PARAMETER
-                         : entries > ENTRIES_MAX                       ? SCI_ERR_NOSPC
-                                                                       : SCI_ERR_OK))
+        sci_fails(error, desc == NULL || queue == NULL ? SCI_ERR_ILLEGAL_PARAMETER
+                         : entries > ENTRIES_MAX       ? SCI_ERR_NOSPC
+                                                       : SCI_ERR_OK))
         return;
     *queue = g_new0(struct sci_dma_queue, 1);
     (*queue)->desc = desc;
     (*queue)->card = card;
-    (*queue)->room = entries;
-    (*queue)->entries = g_new0(struct entry, entries);
+    (*queue)->room = entries; /* 0: of a queue for SCIStartDmaTransfer only */
+    (*queue)->entries = g_new0(struct entry, MAX(entries, DIS_DMA_MAX_VECLEN));
     (*queue)->waiters = g_ptr_array_new();
     (*queue)->next = desc->queues;
     desc->queues = *queue;
@@ -93,19 +93,15 @@ void SCIRemoveDMAQueue(sci_dma_queue_t queue, unsigned flags, sci_error_t *error
 static sci_error_t check_transfer(const struct sci_dma_queue *queue,
                                   const struct sci_local_segment *local,
                                   const struct sci_remote_segment *remote,
-                                  const struct entry *entry)
+                                  const struct entry *entry, size_t unit)
 {
-    if (queue->state != SCI_DMAQUEUE_IDLE && queue->state != SCI_DMAQUEUE_GATHER)
-        return SCI_ERR_ILLEGAL_OPERATION;
-    if (queue->count == queue->room)
-        return SCI_ERR_MAX_ENTRIES;
     if (local->card != queue->card)
         return SCI_ERR_SEGMENT_NOT_PREPARED;
     if (remote->segment == NULL || remote->card != queue->card)
         return SCI_ERR_SEGMENT_NOT_CONNECTED;
-    if (entry->from_offset % UNIT != 0 || entry->to_offset % UNIT != 0)
+    if (entry->from_offset % unit != 0 || entry->to_offset % unit != 0)
         return SCI_ERR_OFFSET_ALIGNMENT;
-    if (entry->size == 0 || entry->size % UNIT != 0)
+    if (entry->size == 0 || entry->size % unit != 0)
         return SCI_ERR_SIZE_ALIGNMENT;
     return entry->from_offset > entry->from->size ||
                    entry->size > entry->from->size - entry->from_offset ||
@@ -115,35 +111,52 @@ static sci_error_t check_transfer(const struct sci_dma_queue *queue,
                : SCI_ERR_OK;
 }
 
-sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t local,
-                                            sci_remote_segment_t remote, size_t local_offset,
-                                            size_t remote_offset, size_t size, unsigned flags,
-                                            sci_error_t *error)
+static sci_error_t append(struct sci_dma_queue *queue, const struct sci_local_segment *local,
+                          const struct sci_remote_segment *remote, struct entry entry, bool read,
+                          size_t unit)
 {
-    struct entry entry = {.size = size};
+    struct entry back;
+    sci_error_t error;
 
-    if (!sci_flags_ok(
-            flags, SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_RESET,
-            error) ||
-        sci_fails(error, queue == NULL || local == NULL || remote == NULL
-                             ? SCI_ERR_ILLEGAL_PARAMETER
-                             : SCI_ERR_OK))
-        return SCI_DMAQUEUE_ERROR;
     entry.from = local->memory;
-    entry.from_offset = local_offset;
     entry.to = remote->memory;
-    entry.to_offset = remote_offset;
-    if (sci_fails(error, check_transfer(queue, local, remote, &entry)))
-        return queue->state;
-    if ((flags & SCI_FLAG_DMA_READ) != 0) {
-        struct entry back = {entry.to, entry.from, entry.to_offset, entry.from_offset, size};
-
+    error = check_transfer(queue, local, remote, &entry, unit);
+    if (error != SCI_ERR_OK)
+        return error;
+    if (read) {
+        back = (struct entry){entry.to, entry.from, entry.to_offset, entry.from_offset, entry.size};
         entry = back;
     }
     entry.from->refs++;
     entry.to->refs++;
     queue->entries[queue->count++] = entry;
     queue->state = SCI_DMAQUEUE_GATHER;
+    return SCI_ERR_OK;
+}
+
+sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_segment_t local,
+                                            sci_remote_segment_t remote, size_t local_offset,
+                                            size_t remote_offset, size_t size, unsigned flags,
+                                            sci_error_t *error)
+{
+    const struct entry entry = {
+        .from_offset = local_offset, .to_offset = remote_offset, .size = size};
+
+    if (!sci_flags_ok(flags,
+                      SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_WAIT |
+                          SCI_FLAG_DMA_RESET | SCI_FLAG_DMA_GLOBAL,
+                      error) ||
+        sci_fails(error, queue == NULL || local == NULL || remote == NULL
+                             ? SCI_ERR_ILLEGAL_PARAMETER
+                             : SCI_ERR_OK))
+        return SCI_DMAQUEUE_ERROR;
+    if (sci_fails(error, queue->state != SCI_DMAQUEUE_IDLE && queue->state != SCI_DMAQUEUE_GATHER
+                             ? SCI_ERR_ILLEGAL_OPERATION
+                         : queue->count == queue->room ? SCI_ERR_MAX_ENTRIES
+                                                       : SCI_ERR_OK) ||
+        sci_fails(error,
+                  append(queue, local, remote, entry, (flags & SCI_FLAG_DMA_READ) != 0, UNIT)))
+        return queue->state;
     if ((flags & SCI_FLAG_DMA_POST) != 0)
         SCIPostDMAQueue(queue, NULL, NULL, 0, error);
     if (*error == SCI_ERR_OK && (flags & SCI_FLAG_DMA_WAIT) != 0)
@@ -151,6 +164,66 @@ sci_dma_queue_state_t SCIEnqueueDMATransfer(sci_dma_queue_t queue, sci_local_seg
     if (*error == SCI_ERR_OK && (flags & SCI_FLAG_DMA_RESET) != 0)
         SCIResetDMAQueue(queue, 0, error);
     return queue->state;
+}
+
+/* A queue that is not on its way begins again. False: it has entries of SCIEnqueueDMATransfer. */
+static bool begin_again(struct sci_dma_queue *queue)
+{
+    static const struct sim_wait wait = {.text = "an earlier DMA transfer"};
+
+    sim_settle();
+    while (queue->state == SCI_DMAQUEUE_POSTED)
+        sci_wait(queue->waiters, SIM_NEVER, &wait);
+    if (queue->state == SCI_DMAQUEUE_GATHER)
+        return false;
+    forget_entries(queue);
+    queue->state = SCI_DMAQUEUE_IDLE;
+    return true;
+}
+
+void SCIStartDmaTransferVec(sci_dma_queue_t queue, sci_local_segment_t local,
+                            sci_remote_segment_t remote, size_t count, dis_dma_vec_t *parts,
+                            sci_cb_dma_t callback, void *arg, unsigned flags, sci_error_t *error)
+{
+    if (!sci_flags_ok(flags,
+                      SCI_FLAG_DMA_READ | SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_GLOBAL |
+                          SCI_FLAG_USE_CALLBACK,
+                      error) ||
+        sci_fails(error,
+                  queue == NULL || local == NULL || remote == NULL || parts == NULL || count == 0
+                      ? SCI_ERR_ILLEGAL_PARAMETER
+                  : count > DIS_DMA_MAX_VECLEN ? SCI_ERR_MAX_ENTRIES
+                                               : SCI_ERR_OK) ||
+        sci_fails(error, begin_again(queue) ? SCI_ERR_OK : SCI_ERR_ILLEGAL_OPERATION))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry entry = {.from_offset = parts[i].local_offset,
+                                    .to_offset = parts[i].remote_offset,
+                                    .size = parts[i].size};
+
+        if (sci_fails(error,
+                      append(queue, local, remote, entry, (flags & SCI_FLAG_DMA_READ) != 0, 1))) {
+            forget_entries(queue);
+            queue->state = SCI_DMAQUEUE_IDLE;
+            return;
+        }
+    }
+    SCIPostDMAQueue(queue, callback, arg, flags & SCI_FLAG_USE_CALLBACK, error);
+    if (*error == SCI_ERR_OK && (flags & SCI_FLAG_DMA_WAIT) != 0)
+        SCIWaitForDMAQueue(queue, SCI_INFINITE_TIMEOUT, 0, error);
+}
+
+void SCIStartDmaTransfer(sci_dma_queue_t queue, sci_local_segment_t local,
+                         sci_remote_segment_t remote, size_t local_offset, size_t size,
+                         size_t remote_offset, sci_cb_dma_t callback, void *arg, unsigned flags,
+                         sci_error_t *error)
+{
+    dis_dma_vec_t part = {(unsigned)size, (unsigned)local_offset, (unsigned)remote_offset, 0};
+
+    if (sci_fails(error, (size | local_offset | remote_offset) > UINT32_MAX ? SCI_ERR_OUT_OF_RANGE
+                                                                            : SCI_ERR_OK))
+        return;
+    SCIStartDmaTransferVec(queue, local, remote, 1, &part, callback, arg, flags, error);
 }
 
 /* One of the entries; false: its packets do not get through. */

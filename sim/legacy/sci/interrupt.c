@@ -119,7 +119,6 @@ void SCIConnectInterrupt(sci_desc_t desc, sci_remote_interrupt_t *interrupt, uns
 {
     struct sci_card *card = sci_card_find(adapter, error), *to;
     struct sci_remote_interrupt *made;
-    sim_time_t duration;
 
     if (card == NULL || !sci_flags_ok(flags, 0, error) ||
         sci_fails(error,
@@ -128,15 +127,7 @@ void SCIConnectInterrupt(sci_desc_t desc, sci_remote_interrupt_t *interrupt, uns
     to = sci_card_of_node(card, node);
     if (sci_fails(error, to == NULL ? SCI_ERR_ILLEGAL_NODEID : SCI_ERR_OK))
         return;
-    sim_settle();
-    duration = legacy_service(card->devices->network, SCI_CONNECT_US, 1);
-    if (sim_now() + duration > sci_deadline(timeout)) {
-        sim_sleep_until(sci_deadline(timeout));
-        *error = SCI_ERR_TIMEOUT;
-        return;
-    }
-    sim_sleep_until(sim_now() + duration);
-    if (sci_fails(error, sci_access(card, to)) ||
+    if (!sci_connecting(card, timeout, error) || sci_fails(error, sci_access(card, to)) ||
         sci_fails(error, find(to, number) == NULL ? SCI_ERR_NO_SUCH_INTNO : SCI_ERR_OK))
         return;
     made = g_new0(struct sci_remote_interrupt, 1);

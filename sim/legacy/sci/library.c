@@ -47,10 +47,8 @@ sci_error_t sci_access(const struct sci_card *from, const struct sci_card *to)
 
 bool sci_flags_ok(unsigned flags, unsigned allowed, sci_error_t *error)
 {
-    enum { LAST = SCI_FLAG_DMA_RESET };
-
     *error = SCI_ERR_OK;
-    if ((flags & ~(2u * LAST - 1)) != 0)
+    if ((flags & ~(2u * SCI_FLAG_LAST - 1)) != 0)
         *error = SCI_ERR_ILLEGAL_FLAG;
     else if ((flags & ~allowed) != 0)
         *error = SCI_ERR_FLAG_NOT_IMPLEMENTED;
@@ -62,6 +60,17 @@ bool sci_flags_ok(unsigned flags, unsigned allowed, sci_error_t *error)
 sim_time_t sci_deadline(unsigned timeout)
 {
     return timeout == SCI_INFINITE_TIMEOUT ? SIM_NEVER : sim_now() + timeout * SIM_MS;
+}
+
+bool sci_connecting(const struct sci_card *card, unsigned timeout, sci_error_t *error)
+{
+    sim_time_t ready, limit;
+
+    sim_settle();
+    ready = sim_now() + legacy_service(card->devices->network, SCI_CONNECT_US, 1);
+    limit = sci_deadline(timeout);
+    sim_sleep_until(MIN(ready, limit));
+    return !sci_fails(error, ready > limit ? SCI_ERR_TIMEOUT : SCI_ERR_OK);
 }
 
 void sci_wait(GPtrArray *waiters, sim_time_t deadline, const struct sim_wait *why)
@@ -182,7 +191,7 @@ void SCIOpen(sci_desc_t *desc, unsigned flags, sci_error_t *error)
     struct sci_process **place;
     uint64_t number;
 
-    if (!sci_flags_ok(flags, 0, error))
+    if (!sci_flags_ok(flags, SCI_FLAG_THREAD_SAFE, error))
         return;
     place = calling(&number);
     if (sci_fails(error, desc == NULL                                   ? SCI_ERR_ILLEGAL_PARAMETER
@@ -220,22 +229,6 @@ void SCIClose(sci_desc_t desc, unsigned flags, sci_error_t *error)
         process_free(process_place(process->number));
 }
 
-void SCIQuery(unsigned command, void *data, unsigned flags, sci_error_t *error)
-{
-    const sci_query_adapter_t *query = data;
-    struct sci_card *card;
-
-    if (!sci_flags_ok(flags, 0, error) ||
-        sci_fails(error, command != SCI_Q_ADAPTER                    ? SCI_ERR_ILLEGAL_QUERY
-                         : query == NULL || query->data == NULL      ? SCI_ERR_ILLEGAL_PARAMETER
-                         : query->subcommand != SCI_Q_ADAPTER_NODEID ? SCI_ERR_ILLEGAL_QUERY
-                                                                     : SCI_ERR_OK))
-        return;
-    card = sci_card_find(query->localAdapterNo, error);
-    if (card != NULL)
-        *(unsigned *)query->data = sci_node_of(card);
-}
-
 int SCIProbeNode(sci_desc_t desc, unsigned adapter, unsigned node, unsigned flags,
                  sci_error_t *error)
 {
@@ -262,6 +255,8 @@ static void release(struct sci_process **place)
 
     while (process->descs != NULL) {
         sci_dma_release(process->descs);
+        sci_blocks_release(process->descs);
+        sci_data_interrupts_release(process->descs);
         sci_interrupts_release(process->descs);
         sci_segments_release(process->descs);
         assert(process->descs->objects == 0);
@@ -296,6 +291,8 @@ static void lose(struct sci_remote_segment *remote)
         return;
     if (remote->callback != NULL)
         remote->callback(remote->arg, remote, SCI_CB_LOST, SCI_ERR_NOT_CONNECTED);
+    else
+        sci_event(&remote->events, SCI_CB_LOST, segment->card, SCI_ERR_NOT_CONNECTED);
     sci_card_arrival(remote->card);
 }
 

@@ -326,7 +326,7 @@ void SCITransferBlock(sci_map_t source, size_t source_offset, sci_map_t target,
                    target_offset, size, flags, error);
 }
 
-void SCIStoreBarrier(sci_sequence_t sequence, unsigned flags, sci_error_t *error)
+void(SCIStoreBarrier)(sci_sequence_t sequence, unsigned flags, sci_error_t *error)
 {
     static const struct sim_wait wait = {.text = "SCIStoreBarrier"};
     struct legacy_network *network;
@@ -360,6 +360,11 @@ void SCIFlush(sci_sequence_t sequence, unsigned flags)
         return;
     sim_settle();
     sci_flush(sci_map_card(sequence->map), sequence);
+}
+
+void SCIFlushReadBuffers(sci_sequence_t sequence)
+{
+    (void)sequence;
 }
 
 static sci_sequence_status_t status_of(struct sci_sequence *sequence)

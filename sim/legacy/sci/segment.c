@@ -5,6 +5,7 @@
 #include "devices.h"
 
 enum { SIZE_UNIT = 8, SEGMENT_BYTES_MAX = 1 << 28, ALIGNMENT = 64 };
+enum { MAP_FLAGS = SCI_FLAG_READONLY_MAP | SCI_FLAG_IO_MAP_IOSPACE };
 
 static struct sci_memory *memory_new(uint32_t endpoint, size_t size)
 {
@@ -51,6 +52,23 @@ static bool id_is_used(const struct sci_process *process, unsigned id)
     return false;
 }
 
+/* SCI_FLAG_AUTO_ID: above what programs choose. */
+static unsigned unused_id(const struct sci_process *process, struct sci_card *card)
+{
+    enum { FIRST = 1 << 30 };
+    unsigned id;
+
+    do
+        id = FIRST + card->next_id++;
+    while (id_is_used(process, id) || segment_find(card, id) != NULL);
+    return id;
+}
+
+unsigned SCIGetLocalSegmentId(sci_local_segment_t segment)
+{
+    return segment != NULL ? segment->id : 0;
+}
+
 void SCICreateSegment(sci_desc_t desc, sci_local_segment_t *segment, unsigned id, size_t size,
                       sci_cb_local_segment_t callback, void *arg, unsigned flags,
                       sci_error_t *error)
@@ -58,8 +76,12 @@ void SCICreateSegment(sci_desc_t desc, sci_local_segment_t *segment, unsigned id
     struct sci_local_segment *made;
     struct sci_card *card = sci_card_find(0, error);
 
-    if (card == NULL || !sci_flags_ok(flags, SCI_FLAG_USE_CALLBACK, error) ||
-        sci_fails(error, desc == NULL || segment == NULL      ? SCI_ERR_ILLEGAL_PARAMETER
+    if (card == NULL ||
+        !sci_flags_ok(flags, SCI_FLAG_USE_CALLBACK | SCI_FLAG_AUTO_ID | SCI_FLAG_DMA_GLOBAL, error))
+        return;
+    if ((flags & SCI_FLAG_AUTO_ID) != 0 && desc != NULL)
+        id = unused_id(desc->process, card);
+    if (sci_fails(error, desc == NULL || segment == NULL      ? SCI_ERR_ILLEGAL_PARAMETER
                          : size == 0 || size % SIZE_UNIT != 0 ? SCI_ERR_SIZE_ALIGNMENT
                          : size > SEGMENT_BYTES_MAX           ? SCI_ERR_NOSPC
                          : id_is_used(desc->process, id) || segment_find(card, id) != NULL
@@ -83,7 +105,8 @@ void SCIPrepareSegment(sci_local_segment_t segment, unsigned adapter, unsigned f
 {
     struct sci_card *card = sci_card_find(adapter, error);
 
-    if (card == NULL || !sci_flags_ok(flags, 0, error) ||
+    if (card == NULL ||
+        !sci_flags_ok(flags, SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_DMA_GLOBAL, error) ||
         sci_fails(error, segment == NULL                           ? SCI_ERR_ILLEGAL_PARAMETER
                          : segment->card != NULL                   ? SCI_ERR_ILLEGAL_OPERATION
                          : segment_find(card, segment->id) != NULL ? SCI_ERR_SEGMENTID_USED
@@ -137,6 +160,7 @@ static void segment_free(struct sci_local_segment *segment)
     segment->desc->objects--;
     segment->memory->revoked = true;
     sci_memory_unref(segment->memory);
+    sci_events_free(&segment->events);
     g_free(segment);
 }
 
@@ -182,7 +206,6 @@ void SCIConnectSegment(sci_desc_t desc, sci_remote_segment_t *segment, unsigned 
     struct sci_card *card = sci_card_find(adapter, error), *to;
     struct sci_local_segment *found = NULL;
     struct sci_remote_segment *made;
-    sim_time_t duration, limit;
 
     if (card == NULL || !sci_flags_ok(flags, SCI_FLAG_USE_CALLBACK, error) ||
         sci_fails(error, desc == NULL || segment == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK))
@@ -190,16 +213,8 @@ void SCIConnectSegment(sci_desc_t desc, sci_remote_segment_t *segment, unsigned 
     to = sci_card_of_node(card, node);
     if (sci_fails(error, to == NULL ? SCI_ERR_ILLEGAL_NODEID : SCI_ERR_OK))
         return;
-    sim_settle();
-    duration = legacy_service(card->devices->network, SCI_CONNECT_US, 1);
-    limit = sci_deadline(timeout);
-    if (sim_now() + duration > limit) {
-        sim_sleep_until(limit);
-        *error = SCI_ERR_TIMEOUT;
-        return;
-    }
-    sim_sleep_until(sim_now() + duration);
-    if (sci_fails(error, try_connect(card, to, id, &found)))
+    if (!sci_connecting(card, timeout, error) ||
+        sci_fails(error, try_connect(card, to, id, &found)))
         return;
     made = g_new0(struct sci_remote_segment, 1);
     made->desc = desc;
@@ -207,12 +222,15 @@ void SCIConnectSegment(sci_desc_t desc, sci_remote_segment_t *segment, unsigned 
     made->segment = found;
     made->memory = found->memory;
     made->memory->refs++;
+    made->id = id;
     made->callback = (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL;
     made->arg = arg;
     made->next = desc->remotes;
     desc->remotes = made;
     desc->objects++;
     found->connections++;
+    if (found->callback == NULL)
+        sci_event(&found->events, SCI_CB_CONNECT, card, SCI_ERR_OK);
     *segment = made;
 }
 
@@ -232,7 +250,10 @@ static void remote_free(struct sci_remote_segment *remote)
         if (segment->callback != NULL)
             segment->callback(segment->arg, segment, SCI_CB_DISCONNECT, sci_node_of(remote->card),
                               0, SCI_ERR_OK);
+        else
+            sci_event(&segment->events, SCI_CB_DISCONNECT, remote->card, SCI_ERR_OK);
     }
+    sci_events_free(&remote->events);
     g_free(remote);
 }
 
@@ -250,6 +271,11 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned flags, sci_erro
 size_t SCIGetRemoteSegmentSize(sci_remote_segment_t segment)
 {
     return segment != NULL ? segment->memory->size : 0;
+}
+
+unsigned SCIGetRemoteSegmentId(sci_remote_segment_t segment)
+{
+    return segment != NULL ? segment->id : 0;
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -291,7 +317,7 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t off
                          void *hint, unsigned flags, sci_error_t *error)
 {
     (void)hint;
-    if (!sci_flags_ok(flags, 0, error) ||
+    if (!sci_flags_ok(flags, MAP_FLAGS, error) ||
         sci_fails(error, segment == NULL || map == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK) ||
         sci_fails(error, check_extent(offset, size, segment->memory->size)))
         return NULL;
@@ -305,7 +331,7 @@ volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map,
                                    size_t size, void *hint, unsigned flags, sci_error_t *error)
 {
     (void)hint;
-    if (!sci_flags_ok(flags, 0, error) ||
+    if (!sci_flags_ok(flags, MAP_FLAGS, error) ||
         sci_fails(error, segment == NULL || map == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK) ||
         sci_fails(error, check_extent(offset, size, segment->memory->size)))
         return NULL;

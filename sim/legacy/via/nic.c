@@ -129,6 +129,14 @@ VIP_RETURN VipQueryNic(VIP_NIC_HANDLE NicHandle, VIP_NIC_ATTRIBUTES *Attributes)
     return VIP_SUCCESS;
 }
 
+VIP_RETURN VipQuerySystemManagementInfo(VIP_NIC_HANDLE NicHandle, VIP_ULONG InfoType,
+                                        VIP_PVOID SysManInfo)
+{
+    if (via_nic_get(NicHandle) == NULL || SysManInfo == NULL || InfoType != VIP_SMI_AUTODISCOVERY)
+        return VIP_INVALID_PARAMETER;
+    return VIP_ERROR_NOT_SUPPORTED;
+}
+
 /* ---- protection tags ------------------------------------------------------------------------- */
 
 VIP_RETURN VipCreatePtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE *Ptag)

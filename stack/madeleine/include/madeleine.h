@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "madeleine/api.h"
+#include "madeleine/directory.h"
 #include "madeleine/driver.h"
 #include "madeleine/error.h"
 #include "madeleine/extended.h"

@@ -39,6 +39,13 @@ void mad_adapter_set_free(p_mad_adapter_set_t set);
  */
 p_mad_madeleine_t mad_init(int *argc, char **argv, char *configuration_file,
                            p_mad_adapter_set_t adapter_set);
+/*
+ * The start of programs whose processes start each other, with APPLICATION_SPAWN defined: pmrun
+ * starts them here. mad_pre_init keeps the list of adapters, and returns a text that names this
+ * host and is the caller's. rank: the own one, or -1. `url` is not read.
+ */
+char *mad_pre_init(p_mad_adapter_set_t adapter_set);
+p_mad_madeleine_t mad_init_application(ntbx_host_id_t rank, char *configuration_file, char *url);
 /* The session of the calling process, or NULL. */
 p_mad_madeleine_t mad_get_madeleine(void);
 /* The id of the driver with this name ("tcp"), or -1. */
@@ -140,6 +147,14 @@ void mad_end_unpacking(p_mad_connection_t connection);
 p_mad_connection_t mad_message_ready(p_mad_channel_t channel);
 
 #pragma GCC visibility pop
+
+/* These macros chose the form of the call in the original. */
+#if defined(APPLICATION_SPAWN)
+#define mad_init(rank, file, url) mad_init_application((rank), (file), (url))
+#elif defined(LEONIE_SPAWN)
+#define mad_init(argc, argv) (mad_init)((argc), (argv), NULL, NULL)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #ifndef JACQUARD_MADELEINE_EXTENDED_H
 #define JACQUARD_MADELEINE_EXTENDED_H
 
+#include "toolbox/list.h"
 #include "types.h"
 
 #ifdef __cplusplus
@@ -16,7 +17,6 @@ extern "C" {
 
 #define MAD_ALIGNMENT 4
 #define MAD_LENGTH_ALIGNMENT 4
-#define TBX_ALIGN(bytes) __attribute__((aligned(bytes)))
 #define MAD_ALIGNED TBX_ALIGN(MAD_ALIGNMENT)
 
 enum { mad_op_uninitialized, mad_op_optional_block }; /* opcodes of parameters */
@@ -27,8 +27,6 @@ typedef struct s_mad_buffer_slice_parameter {
     size_t offset, length; /* of the slice in the block, in bytes */
     int opcode, value;
 } mad_buffer_slice_parameter_t, *p_mad_buffer_slice_parameter_t;
-
-typedef struct s_tbx_slist *p_tbx_slist_t;
 
 #pragma GCC visibility push(default)
 
@@ -49,13 +47,6 @@ p_tbx_slist_t mad_unpack_ext(p_mad_connection_t connection, void *buffer, size_t
 /* mad_end_unpacking, and the rest of it. */
 p_tbx_slist_t mad_end_unpacking_ext(p_mad_connection_t connection);
 void mad_free_parameter_slist(p_tbx_slist_t list); /* with its parameters; NULL is no list */
-
-/* Reading a list, which has one cursor. A list of NULL is empty. */
-tbx_bool_t tbx_slist_is_nil(p_tbx_slist_t list);
-int tbx_slist_get_length(p_tbx_slist_t list);
-void tbx_slist_ref_to_head(p_tbx_slist_t list);
-tbx_bool_t tbx_slist_ref_forward(p_tbx_slist_t list); /* tbx_false: there is no next element */
-void *tbx_slist_ref_get(p_tbx_slist_t list); /* NULL: the list is empty */
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -37,6 +37,11 @@ struct s_mad_madeleine {
 #else
     p_mad_configuration_t configuration_pointer;
 #endif
+    /* Of programs of Madeleine III: directory.h. */
+    p_mad_session_t session;
+    p_mad_directory_t dir;
+    struct s_tbx_slist *public_channel_slist; /* names of the channels of the configuration */
+    struct s_tbx_htable *channel_htable; /* those that this process is in, by name */
 };
 
 struct s_mad_driver {
@@ -80,6 +85,10 @@ struct s_mad_channel {
     p_mad_connection_t *output_connection;
     p_mad_channel_t next;
     p_mad_driver_specific_t specific;
+    /* Of a channel of the configuration; NULL and 0 otherwise: directory.h. */
+    p_ntbx_process_container_t pc;
+    unsigned max_sub; /* sub-channels, of a multiplexed channel */
+    struct s_tbx_darray *in_connection_darray, *out_connection_darray; /* by rank */
 };
 
 /*
@@ -131,7 +140,10 @@ struct s_mad_link {
 
 /* One direction between the local process and a peer in a channel. */
 struct s_mad_connection {
-    ntbx_host_id_t remote_host_id;
+    union {
+        ntbx_host_id_t remote_host_id;
+        ntbx_process_lrank_t remote_rank; /* the name in Madeleine III */
+    };
     p_mad_channel_t channel;
     p_mad_connection_t reverse; /* the other direction */
     mad_connection_way_t way;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The part of the toolbox that programs of 2000 use: clock, aligned memory, messages. */
+/* The toolbox that programs of the time use: clock, memory, messages, lists, tables, texts. */
 #ifndef JACQUARD_MADELEINE_TOOLBOX_H
 #define JACQUARD_MADELEINE_TOOLBOX_H
 
@@ -7,24 +7,39 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef struct {
-    uint64_t nanoseconds; /* of a monotonic clock; of virtual time in a simulation */
-} tbx_tick_t, *p_tbx_tick_t;
+#include "toolbox/clock.h"
+#include "toolbox/list.h"
+#include "toolbox/macros.h"
+#include "toolbox/pack.h"
+#include "toolbox/table.h"
+#include "toolbox/text.h"
+#include "toolbox/types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #pragma GCC visibility push(default)
-tbx_tick_t tbx_tick_now(void);
+
 /* Memory of `size` bytes at a multiple of `align`, a power of two; NULL: no memory is left. */
 void *tbx_aligned_malloc(size_t size, size_t align);
 void tbx_aligned_free(void *memory, size_t align);
+
+/*
+ * A pool of blocks of equal length. A block is aligned as malloc does it. Any thread may call. The
+ * versions after 2000 have a further argument, a name. Cleaning frees all blocks and the pool.
+ */
+void tbx_malloc_init(p_tbx_memory_t *pool, size_t block_length, long initial_blocks, ...);
+void *tbx_malloc(p_tbx_memory_t pool);
+void tbx_free(p_tbx_memory_t pool, void *block);
+void tbx_malloc_clean(p_tbx_memory_t pool);
+
 /* Reports MAD_EINVAL with this text, as a failure of the library is reported. */
 void tbx_failure(const char *text, const char *file, int line);
+void tbx_failure_format(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #pragma GCC visibility pop
-
-#define TBX_GET_TICK(tick) ((tick) = tbx_tick_now())
-/* Microseconds from t1 to t2, as a double. */
-#define TBX_TIMING_DELAY(t1, t2) ((double)((t2).nanoseconds - (t1).nanoseconds) / 1000.0)
-
-#define DISP(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr))
-#define FAILURE(text) tbx_failure((text), __FILE__, __LINE__)
-
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -8,13 +8,15 @@
 
 typedef enum { tbx_false = 0, tbx_true = 1 } tbx_bool_t;
 
-typedef long mad_link_id_t;
-typedef long mad_channel_id_t;
-typedef int mad_adapter_id_t;
-typedef long mad_cluster_id_t;
-typedef int mad_configuration_size_t;
-typedef int mad_buffer_alignment_t;
-typedef int ntbx_host_id_t; /* a rank of the session */
+typedef long mad_link_id_t, *p_mad_link_id_t;
+typedef long mad_channel_id_t, *p_mad_channel_id_t;
+typedef int mad_adapter_id_t, *p_mad_adapter_id_t;
+typedef long mad_cluster_id_t, *p_mad_cluster_id_t;
+typedef int mad_configuration_size_t, *p_mad_configuration_size_t;
+typedef int mad_buffer_alignment_t, *p_mad_buffer_alignment_t;
+typedef int ntbx_host_id_t, *p_ntbx_host_id_t; /* a rank of the session */
+typedef int ntbx_process_grank_t, *p_ntbx_process_grank_t; /* the same */
+typedef int ntbx_process_lrank_t, *p_ntbx_process_lrank_t; /* the same: of a channel's process */
 typedef void *p_mad_driver_specific_t;
 
 /* When the library reads the memory of a block, and which value travels. 0 is no mode. */
@@ -109,5 +111,14 @@ typedef struct s_mad_link mad_link_t, *p_mad_link_t;
 typedef struct s_mad_buffer mad_buffer_t, *p_mad_buffer_t;
 typedef struct s_mad_buffer_pair mad_buffer_pair_t, *p_mad_buffer_pair_t;
 typedef struct s_mad_buffer_group mad_buffer_group_t, *p_mad_buffer_group_t;
+
+/* What the session has, as programs of Madeleine III ask for it: directory.h. */
+typedef struct s_mad_session mad_session_t, *p_mad_session_t;
+typedef struct s_mad_directory mad_directory_t, *p_mad_directory_t;
+typedef struct s_ntbx_process ntbx_process_t, *p_ntbx_process_t;
+typedef struct s_ntbx_process_container ntbx_process_container_t, *p_ntbx_process_container_t;
+struct s_tbx_slist;
+struct s_tbx_htable;
+struct s_tbx_darray;
 
 #endif

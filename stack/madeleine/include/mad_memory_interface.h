@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The original has this part of its interface in a header of its own. */
+#ifndef JACQUARD_MADELEINE_ORIGINAL_MAD_MEMORY_INTERFACE
+#define JACQUARD_MADELEINE_ORIGINAL_MAD_MEMORY_INTERFACE
+
+#include <madeleine.h>
+
+#endif

@@ -532,19 +532,26 @@ static const char *straddr(struct fid_av *fid, const void *name, char *buffer, s
     return gnip_name_print(&read, buffer, bytes);
 }
 
-static int close_av(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
+    struct gnip_av *av = gnip_container(refs, struct gnip_av, refs);
 
-    if (gnip_busy(&av->refs))
-        return -FI_EBUSY;
     gnip_unref(&av->domain->refs);
     gnip_lock_fini(&av->lock);
     free(av->by_address);
     free(av->entries);
     free(av);
-    return 0;
+}
+
+static int close_av(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
+    int rc = gnip_refs_closable(&av->refs, av->domain->fabric->strict_close);
+
+    if (rc == 0)
+        gnip_refs_close(&av->refs, end);
+    return rc;
 }
 
 static const struct fi_ops av_fid_ops = {

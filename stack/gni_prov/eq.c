@@ -310,14 +310,11 @@ static void free_all(struct port_link *list)
         event_free(gnip_container(link, struct gnip_eq_event, link));
 }
 
-static int eq_close(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
+    struct gnip_eq *eq = gnip_container(refs, struct gnip_eq, refs);
 
-    if (gnip_busy(&eq->refs))
-        return -FI_EBUSY;
-    gnip_waitable_close(&eq->wait, eq->wait_set, fid);
+    gnip_waitable_close(&eq->wait, eq->wait_set, &eq->fid.fid);
     gnip_progress_list_fini(&eq->progress);
     gnip_lock_fini(&eq->lock);
     free_all(&eq->events);
@@ -325,6 +322,18 @@ static int eq_close(struct fid *fid)
     free(eq->last_error);
     gnip_unref(&eq->fabric->refs);
     free(eq);
+}
+
+static int eq_close(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
+    int rc = gnip_refs_closable(&eq->refs, eq->fabric->strict_close);
+
+    if (rc != 0)
+        return rc;
+    gnip_waitable_end_waits(&eq->wait);
+    gnip_refs_close(&eq->refs, end);
     return 0;
 }
 

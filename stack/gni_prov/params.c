@@ -281,6 +281,18 @@ bool gnip_params_max_nics(uint32_t *nics)
     return true;
 }
 
+bool gnip_params_strict_close(void)
+{
+    const char *text = port_getenv("GNIX_STRICT_CLOSE");
+    int on = 0;
+
+    if (text == NULL && fi_param_get_bool(gni_prov_ini(), GNIP_PARAM_STRICT_CLOSE, &on) == 0)
+        return on != 0;
+    if (text == NULL) /* in a simulation */
+        text = port_getenv("FI_GNI_STRICT_CLOSE");
+    return text != NULL && strtoll(text, NULL, 0) != 0;
+}
+
 void gnip_params_init(struct gnip_params *params)
 {
     size_t i;

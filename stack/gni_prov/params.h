@@ -30,6 +30,8 @@ void gnip_params_init(struct gnip_params *params); /* defaults, then the GNIX_ v
 #define GNIP_PARAM_MAX_NICS "max_nics" /* not one of "domain ops 1": all domains share the NICs */
 /* GNIX_MAX_NICS or FI_GNI_MAX_NICS. False: neither is set. */
 bool gnip_params_max_nics(uint32_t *nics);
+#define GNIP_PARAM_STRICT_CLOSE "strict_close"
+bool gnip_params_strict_close(void); /* GNIX_STRICT_CLOSE or FI_GNI_STRICT_CLOSE */
 
 #define GNIP_PARAMS_LABEL 64u /* bytes */
 /* A parameter's name in lower case, as libfabric has it. */

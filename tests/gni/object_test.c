@@ -10,6 +10,7 @@
 #include "rdma/fi_ext_gni.h"
 
 static const struct gni_how plain = {0};
+static const struct gni_how counted = {.counters = true};
 static const struct gni_how bare = {.not_enabled = true, .no_peers = true};
 #define VERSION FI_VERSION(1, 17)
 
@@ -25,12 +26,13 @@ static int fabric_body(struct rank *rank)
     struct fid_cq *cq;
     void *ops;
 
-    TRY(gni_open(&side, rank, &plain));
+    TRY(gni_open(&side, rank, &counted));
     EXPECT(fi_fabric(&other, &fabric, NULL) == -FI_ENODATA && fabric == NULL);
     EXPECT_IS(fi_close(&side.fabric->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&side.domain->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&side.av->fid), -FI_EBUSY);
     EXPECT_IS(fi_close(&side.tx_cq->fid), -FI_EBUSY);
+    EXPECT_IS(fi_close(&side.cntr[SENDS]->fid), -FI_EBUSY);
     /* They can still be used. */
     EXPECT_IS(fi_domain(side.fabric, side.info, &domain, NULL), 0);
     EXPECT_IS(fi_close(&domain->fid), 0);
@@ -45,7 +47,7 @@ static int fabric_body(struct rank *rank)
 static void gni_22_gni_27_gni_46_fabric(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, fabric_body);
+    gni_run(&(struct gni_machine){.env = GNI_STRICT}, fabric_body);
 }
 
 /* Name, size and default of each value. */
@@ -486,7 +488,7 @@ static int shared_context_body(struct rank *rank)
 static void gni_47_gni_121_shared_contexts(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, shared_context_body);
+    gni_run(&(struct gni_machine){.env = GNI_STRICT}, shared_context_body);
 }
 
 /* ---- registrations --------------------------------------------------------------------------- */

@@ -195,7 +195,48 @@ KNOWN = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static int maps_name(const char *name)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int found = 0;
+
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
+        found |= strstr(line, name) != NULL;
+    return found;
+}
+
+/* A file in huge pages without a name, as GASNet uses it. */
+static int nameless(long page)
+{
+    int file = hugetlbfs_unlinked_fd_for_size(page);
+    struct stat status = {.st_nlink = 1};
+    char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    if (file < 0 || memory == MAP_FAILED || fstat(file, &status) != 0)
+        return 0;
+    memset(memory, 1, page);
+    return status.st_nlink == 0 && memory[page - 1] == 1 && maps_name("hugetlbfs") && munmap(memory, page) == 0 && close(file) == 0;
+}
+
+static int huge_pages(void)
+{
+    void *pages = get_huge_pages(100, GHP_DEFAULT), *region = get_hugepage_region(100, GHR_DEFAULT);
+    int file = hugetlbfs_unlinked_fd(), good = file >= 0 && close(file) == 0;
+
+    for (long page = 2l << 20; page <= 512l << 20; page *= 2)
+        good = good && hugetlbfs_find_path_for_size(page) != NULL;
+    good = good && nameless(gethugepagesize()) && nameless(8l << 20) && hugetlbfs_unlinked_fd_for_size(3000) == -1 &&
+           hugetlbfs_test_path(hugetlbfs_find_path()) == 1 && hugetlbfs_test_path("/") == 0 &&
+           hugetlbfs_test_path("/there/is/no/such/path") == -1 && pages != NULL && region != NULL &&
+           ((unsigned long)pages | (unsigned long)region) % gethugepagesize() == 0;
+    free_huge_pages(pages);
+    free_hugepage_region(region);
+    return good;
+}
 
 static int ask(int what, void *answer, size_t room)
 {
@@ -226,7 +267,7 @@ int main(void)
     if (alps && file >= 0 && memory != MAP_FAILED)
         memset(memory, 1, gethugepagesize());
     printf("%s %d %d %u %d %d pages %d\n", getenv("PMI_RANK"), alps, head->count, first->cookie, first->ptag,
-           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1);
+           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1 && huge_pages());
     alps = GNI_GetPtag(0, first->cookie, &ptag);
     printf("%s %d %d %d\n", getenv("PMI_RANK"), alps, ptag, GNI_GetJobResInfo(0, first->ptag, GNI_JOB_RES_FMA, &resource));
     return 0;

@@ -215,7 +215,7 @@ static int cntr_close(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_cntr *cntr = gnip_container(fid, struct gnip_cntr, fid.fid);
-    int rc = gnip_refs_closable(&cntr->refs, cntr->domain->fabric->strict_close);
+    int rc = gnip_refs_closable(&cntr->refs, cntr->domain->fabric->strict);
 
     if (rc == 0 && has_triggers(cntr)) /* they could not fire any more */
         rc = -FI_EBUSY;

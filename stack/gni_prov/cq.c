@@ -370,7 +370,7 @@ static int cq_close(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_cq *cq = gnip_container(fid, struct gnip_cq, fid.fid);
-    int rc = gnip_refs_closable(&cq->refs, cq->domain->fabric->strict_close);
+    int rc = gnip_refs_closable(&cq->refs, cq->domain->fabric->strict);
 
     if (rc != 0)
         return rc;

@@ -43,7 +43,7 @@ static int close_domain(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid.fid);
-    int rc = gnip_refs_closable(&domain->refs, domain->fabric->strict_close);
+    int rc = gnip_refs_closable(&domain->refs, domain->fabric->strict);
 
     if (rc == 0)
         gnip_refs_close(&domain->refs, end);

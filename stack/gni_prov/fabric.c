@@ -30,7 +30,7 @@ static int close_fabric(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_fabric *fabric = gnip_container(fid, struct gnip_fabric, fid.fid);
-    int rc = gnip_refs_closable(&fabric->refs, fabric->strict_close);
+    int rc = gnip_refs_closable(&fabric->refs, fabric->strict);
 
     if (rc == 0)
         gnip_refs_close(&fabric->refs, end);
@@ -88,7 +88,7 @@ int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, vo
     opened->bound_datagrams = BOUND_DATAGRAMS;
     opened->wildcard_datagrams = WILDCARD_DATAGRAMS;
     opened->datagram_timeout = -1;
-    opened->strict_close = gnip_params_strict_close();
+    opened->strict = gnip_params_strict();
     port_mutex_init(&opened->lock);
     port_mutex_init(&opened->msg_lock);
     port_list_init(&opened->msg_requests);

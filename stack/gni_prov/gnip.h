@@ -158,7 +158,7 @@ static inline bool gnip_busy(const struct gnip_refs *refs)
 }
 /*
  * fi_close: whether the object can be closed now. 0; -FI_EINVAL: it is closed already; -FI_EBUSY:
- * `strict` (GNIX_STRICT_CLOSE), and it has users.
+ * `strict` (GNIX_STRICT), and it has users.
  */
 static inline int gnip_refs_closable(const struct gnip_refs *refs, bool strict)
 {

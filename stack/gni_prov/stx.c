@@ -22,7 +22,7 @@ static int close_stx(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_stx *stx = gnip_container(fid, struct gnip_stx, fid.fid);
-    int rc = gnip_refs_closable(&stx->refs, stx->domain->fabric->strict_close);
+    int rc = gnip_refs_closable(&stx->refs, stx->domain->fabric->strict);
 
     if (rc == 0)
         gnip_refs_close(&stx->refs, end);

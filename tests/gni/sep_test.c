@@ -292,7 +292,7 @@ static int errors_body(struct rank *rank)
 static void gni_119_errors(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, errors_body);
+    gni_run(&(struct gni_machine){.env = GNI_STRICT}, errors_body);
 }
 
 /* ---- shared transmit contexts ---------------------------------------------------------------- */

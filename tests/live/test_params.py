@@ -55,7 +55,7 @@ def listed(process):
 
 
 def test_fi_info_lists_what_a_domain_has(defaults, listed):
-    more = {"MAX_NICS", "STRICT_CLOSE"}
+    more = {"MAX_NICS", "STRICT"}
     assert listed == {*defaults, *more} == {*OTHER, *REFUSED, *more}
 
 

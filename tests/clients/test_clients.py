@@ -33,7 +33,7 @@ JOB = {
 MODULES = ["cray-ugni", "cray-gni-headers", "cray-pmi", "cray-alpslli", "cray-alpsutil", "cray-alps", "cray-udreg",
            "cray-xpmem", "cray-kdreg", "cray-wlm_detect", "cray-rca", "cray-krca"]
 HEADERS = ["gni_pub.h", "aries/misc/exceptions.h", "pmi.h", "pmi2.h", "pmi_cray.h", "pmi_cray_ext.h", "alps/alps.h", "alps/alps_toolAssist.h",
-           "alps/libalpsutil.h", "alps/libalpslli.h", "udreg_pub.h", "xpmem.h", "rca_lib.h", "rs_id.h", "wlm_detect.h",
+           "alps/libalpsutil.h", "alps/libalpslli.h", "udreg_pub.h", "xpmem.h", "rca_lib.h", "rs_id.h", "rs_meshcoord.h", "wlm_detect.h",
            "kdreg_pub.h", "hugetlbfs.h"]
 # Library → functions that its users call. Those of libugni are listed in docs/ugni-functions.csv.
 FUNCTIONS = {
@@ -44,7 +44,7 @@ FUNCTIONS = {
            "PMI2_Init PMI2_Initialized PMI2_Finalize PMI2_Abort PMI2_Job_GetId PMI2_KVS_Put PMI2_KVS_Fence PMI2_KVS_Get "
            "PMI2_Info_GetJobAttr",
     "alpslli": "alps_app_lli_lock alps_app_lli_unlock alps_app_lli_put_request alps_app_lli_get_response "
-               "alps_app_lli_get_response_bytes",
+               "alps_app_lli_get_response_bytes alps_app_lli_put_simple_request",
     "alpsutil": "alps_get_placement_info",
     "udreg": "UDREG_CacheCreate UDREG_CacheAccess UDREG_CacheRelease UDREG_CacheDestroy UDREG_Register UDREG_Unregister "
              "UDREG_DecrRefcount UDREG_Evict UDREG_GetStat",
@@ -136,7 +136,7 @@ def test_ugni_8_functions_link(installed, tmp_path, library, static):
     assert (f"lib{library}.so.0" in command(["readelf", "-d", tmp_path / "probe"])) == (not static)
 
 
-@pytest.mark.parametrize("header, kind", [("gni_pub.h", "gni_ct_cqw_post_descriptor_t"), ("rca_lib.h", "rca_mesh_coord_t"),
+@pytest.mark.parametrize("header, kind", [("gni_pub.h", "gni_ct_cqw_post_descriptor_t"), ("rca_lib.h", "rca_mesh_coord_t"), ("rs_meshcoord.h", "mesh_coord_t"),
                                           ("udreg_pub.h", "struct udreg_cache_attr"), ("xpmem.h", "struct xpmem_addr"),
                                           ("kdreg_pub.h", "kdreg_get_user_delta_args_t")])
 def test_type_is_there(installed, tmp_path, header, kind):

@@ -273,6 +273,24 @@ static int options_body(struct rank *rank)
     return gni_close(&side);
 }
 
+/* The records of the header that no function uses. */
+static struct gnix_auth_key_attr key_limits = {.user_key_limit = 7, .prov_key_limit = 8};
+static struct gnix_ops_domain values = {.msg_rendezvous_thresh = 1, .eager_auto_progress = 2};
+
+static int header_body(struct rank *rank)
+{
+    EXPECT_IS(sizeof(key_limits), 2 * sizeof(int));
+    EXPECT_IS(offsetof(struct gnix_ops_domain, xpmem_enabled), 14 * sizeof(uint32_t));
+    EXPECT_IS(sizeof(values), 17 * sizeof(uint32_t));
+    return 0;
+}
+
+static void gni_25_gni_26_records_of_the_header(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){0}, header_body);
+}
+
 static void gni_42_length_is_not_set(void **state)
 {
     (void)state;
@@ -431,6 +449,7 @@ int main(void)
         cmocka_unit_test(gni_40_read_counter_of_a_receive_context),
         cmocka_unit_test(gni_41_without_queue_or_counter),
         cmocka_unit_test(gni_42_length_is_not_set),
+        cmocka_unit_test(gni_25_gni_26_records_of_the_header),
         cmocka_unit_test(gni_25_any_value),
         cmocka_unit_test(gni_31_gni_34_gni_36_names_of_any_type),
     };

@@ -246,6 +246,21 @@ static int ask(int what, void *answer, size_t room)
     return bad || status != 0 || bytes > room ? -1 : alps_app_lli_get_response_bytes(answer, bytes);
 }
 
+/* Numbers and sizes of Cray's header. */
+_Static_assert(ALPS_APP_LLI_ALPS_REQ_APID == 3 && ALPS_APP_LLI_ALPS_REQ_GNI == 7, "requests");
+_Static_assert(sizeof(alpsAppGni_t) == 16 && offsetof(alpsAppGni_t, ptag) == 12, "a credential");
+_Static_assert(sizeof(alpsAppLLIGni_t) == 16 && offsetof(alpsAppLLIGni_t, u) == 8, "the credentials");
+
+static int simple_requests(void)
+{
+    const int32_t nothing[2] = {0, -1};
+
+    return alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_START, NULL, 0) == 0 &&
+           alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_SIGNAL, nothing, sizeof(nothing)) == -1 &&
+           alps_app_lli_put_simple_request(99, NULL, 0) == -1 &&
+           alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_EXITING, NULL, 0) == 0;
+}
+
 int main(void)
 {
     static char answer[4096];
@@ -267,7 +282,7 @@ int main(void)
     if (alps && file >= 0 && memory != MAP_FAILED)
         memset(memory, 1, gethugepagesize());
     printf("%s %d %d %u %d %d pages %d\n", getenv("PMI_RANK"), alps, head->count, first->cookie, first->ptag,
-           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1 && huge_pages());
+           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1 && huge_pages() && simple_requests());
     alps = GNI_GetPtag(0, first->cookie, &ptag);
     printf("%s %d %d %d\n", getenv("PMI_RANK"), alps, ptag, GNI_GetJobResInfo(0, first->ptag, GNI_JOB_RES_FMA, &resource));
     return 0;

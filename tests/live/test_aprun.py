@@ -2,7 +2,7 @@
 """aprun: scripts that start programs with ALPS's launcher start them on a fabric."""
 
 import pytest
-from fabric import BUILD, run
+from fabric import BUILD, environment, run
 
 APRUN = BUILD / "share/jacquard/bin/aprun"
 SAY = ["sh", "-c", 'echo "$PMI_RANK $PMI_SIZE ${JACQUARD_FABRIC:+fabric} [$WORD] $*"', "say"]
@@ -36,3 +36,10 @@ def test_status_is_the_programs():
 def test_bad_command_lines(arguments):
     done = run(APRUN, *arguments)
     assert done.returncode == 1 and done.stderr.startswith("aprun: ") and done.stdout == "", done
+
+
+def test_as_many_objects_as_libfabrics_tests_open():
+    """Communication domains with their queues, domains and endpoints, in one process."""
+    library = {"FI_PROVIDER_PATH": str(BUILD / "lib/libfabric")}
+    done = run(APRUN, "-n1", BUILD / "tests/many_objects", env=dict(environment(), **library))
+    assert done.returncode == 0 and done.stdout == "", done

@@ -141,6 +141,8 @@ endforeach()
 
 if(TARGET pmrun)
   install(TARGETS pmrun pmproxy pmnameserver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # In a folder of its own, because a Cray system has one.
+  install(PROGRAMS stack/pmi2/launcher/aprun DESTINATION ${CMAKE_INSTALL_DATADIR}/jacquard/bin)
   # In a folder of their own, because Cray's libpmi has the same name; pmrun -ompi sets the search path.
   install(TARGETS pmi pmi2 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/jacquard/pmi)
 endif()

@@ -73,7 +73,7 @@ static void answer_credentials(const struct cray_process *self, struct alps_requ
     assert(request->bytes <= sizeof(request->answer));
 }
 
-int alps_app_lli_put_request(int request, void *data, size_t bytes)
+int alps_app_lli_put_request(int32_t request, const void *data, size_t bytes)
 {
     struct cray_process *self = cray_process_in_job();
     struct alps_request *answer;
@@ -98,10 +98,27 @@ int alps_app_lli_put_request(int request, void *data, size_t bytes)
     case ALPS_APP_LLI_ALPS_REQ_START:
     case ALPS_APP_LLI_ALPS_REQ_EXITING:
         break;
-    default:
+    case ALPS_APP_LLI_ALPS_REQ_SIGNAL: /* programs then send the signal themselves */
         answer->status = ALPS_APP_LLI_ALPS_STAT_FAIL;
+        break;
+    default:
+        answer->status = ALPS_APP_LLI_ALPS_STAT_REQ;
     }
     return 0;
+}
+
+int alps_app_lli_put_simple_request(int32_t request, const void *data, size_t bytes)
+{
+    int status = ALPS_APP_LLI_ALPS_STAT_FAIL;
+    size_t count = 0;
+
+    if (alps_app_lli_lock() != 0)
+        return FAILED;
+    if (alps_app_lli_put_request(request, data, bytes) != 0 ||
+        alps_app_lli_get_response(&status, &count) != 0)
+        status = ALPS_APP_LLI_ALPS_STAT_FAIL;
+    alps_app_lli_unlock();
+    return status == ALPS_APP_LLI_ALPS_STAT_OK ? 0 : FAILED;
 }
 
 int alps_app_lli_get_response(int *status, size_t *count)

@@ -13,6 +13,7 @@
 #include "cray/huge_mmap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <mntent.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,11 +23,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PAGE_DEFAULT (2l << 20)
 #define MEMINFO "/proc/meminfo"
-#define FOLDER "/jacquard-hugepages-"
+#define HUGETLBFS_MAGIC 0x958458f6 /* of statfs() */
+#define FOLDER "/jacquard-hugetlbfs-"
 
 /* "8M", "2048 kB" */
 static long bytes_of(const char *text)
@@ -165,6 +168,38 @@ const char *hugetlbfs_find_path(void)
     return hugetlbfs_find_path_for_size(gethugepagesize());
 }
 
+/* A file without a name. O_TMPFILE would not do: a hugetlbfs has no such files. */
+int hugetlbfs_unlinked_fd_for_size(long page_size)
+{
+    const char *folder = hugetlbfs_find_path_for_size(page_size);
+    char path[320];
+    int fd;
+
+    if (folder == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/unlinked-XXXXXX", folder);
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+int hugetlbfs_unlinked_fd(void)
+{
+    return hugetlbfs_unlinked_fd_for_size(gethugepagesize());
+}
+
+int hugetlbfs_test_path(const char *mount)
+{
+    const char *last = mount != NULL ? strrchr(mount, '/') : NULL;
+    struct statfs where;
+
+    if (mount == NULL || statfs(mount, &where) != 0)
+        return -1;
+    return where.f_type == HUGETLBFS_MAGIC ||
+           (last != NULL && strncmp(last, FOLDER, strlen(FOLDER)) == 0);
+}
+
 /* ---- files that grow ------------------------------------------------------------------------- */
 
 /* Whether a file is in the folder that replaces hugetlbfs; it may have been unlinked. */
@@ -204,12 +239,28 @@ void *cray_huge_mmap(void *address, size_t length, int protection, int flags, in
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void *get_hugepage_region(size_t len, ghp_t flags)
+static void *whole_pages(size_t bytes)
 {
     size_t page = (size_t)gethugepagesize();
 
+    return bytes <= SIZE_MAX - page ? aligned_alloc(page, (bytes + page - 1) / page * page) : NULL;
+}
+
+void *get_huge_pages(size_t len, ghp_t flags)
+{
     (void)flags;
-    return aligned_alloc(page, (len + page - 1) / page * page);
+    return whole_pages(len);
+}
+
+void free_huge_pages(void *ptr)
+{
+    free(ptr);
+}
+
+void *get_hugepage_region(size_t len, ghr_t flags)
+{
+    (void)flags;
+    return whole_pages(len);
 }
 
 void free_hugepage_region(void *ptr)

@@ -168,7 +168,8 @@ static int accept(struct gnip_ep *ep, const struct atomic *wanted)
     req->u.amo.width = wanted->width;
     req->u.amo.fetches = fetches;
     req->u.amo.result = wanted->result;
-    if (fetches && wanted->result_mr != NULL) {
+    if (fetches && wanted->result_mr != NULL &&
+        gnip_mr_serves(ep, wanted->result_mr, wanted->result, wanted->width, true)) {
         req->buffer_count = 1;
         req->buffers[0].address = wanted->result;
         req->buffers[0].bytes = wanted->width;
@@ -184,7 +185,7 @@ static int accept(struct gnip_ep *ep, const struct atomic *wanted)
 static ssize_t start(struct gnip_ep *ep, const struct atomic *wanted)
 {
     uint64_t direction = wanted->form == GNIP_AMO_PLAIN ? FI_WRITE : FI_READ;
-    int rc = gnip_ep_may(ep, FI_ATOMIC | direction);
+    int rc = gnip_ep_may(ep, FI_ATOMIC | direction | gnip_reports_nothing(wanted->flags));
 
     if (gnip_unlikely(rc != 0))
         return rc;

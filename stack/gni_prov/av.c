@@ -17,10 +17,11 @@
 #define RX_BITS_MAX 8
 #define REMOVED UINT32_MAX /* in the hash: the search continues behind it */
 
-/* A name without the fields that are always zero. */
+/* A name without the fields that are always zero; unused1 is USED if the entry is in use. */
 struct gnip_av_entry {
     uint32_t words[5];
 };
+#define USED 1
 _Static_assert(offsetof(struct gnip_name, unused2) == sizeof(struct gnip_av_entry), "");
 
 /* Open addressing; 0: free, REMOVED, else the place in the table plus 1. */
@@ -128,7 +129,7 @@ static void hash_in(struct gnip_av *av, uint32_t place)
 
 static bool in_use(const struct gnip_av *av, uint32_t place)
 {
-    return name_at(av, place).name_type != 0;
+    return name_at(av, place).unused1 == USED;
 }
 
 /* Makes room for this many more addresses. */
@@ -142,7 +143,7 @@ static bool hash_room(struct gnip_av *av, uint32_t more)
     for (i = 0; i < av->count; i++) {
         struct gnip_name name = name_at(av, i);
 
-        needed += name.name_type != 0 ? contexts(&name) : 0;
+        needed += name.unused1 == USED ? contexts(&name) : 0;
     }
     while (needed * 2 > 1u << bits)
         bits++;
@@ -176,7 +177,7 @@ static void hash_others(struct gnip_av *av, const struct gnip_name *removed)
     for (i = 0; av->duplicates && i < av->count; i++) {
         struct gnip_name name = name_at(av, i);
 
-        if (name.name_type != 0 && name.device_addr == removed->device_addr)
+        if (name.unused1 == USED && name.device_addr == removed->device_addr)
             hash_in(av, i);
     }
 }
@@ -213,7 +214,7 @@ static uint32_t find_exactly(const struct gnip_av *av, uint32_t device_addr, uin
     for (i = 0; av->duplicates && i < av->count; i++) {
         struct gnip_name name = name_at(av, i);
 
-        if (name.name_type != 0 && name.device_addr == device_addr && name.cdm_id == cdm_id)
+        if (name.unused1 == USED && name.device_addr == device_addr && name.cdm_id == cdm_id)
             return i;
     }
     return REMOVED;
@@ -236,6 +237,7 @@ int gnip_av_find_unlocked(const struct gnip_av *av, fi_addr_t address, struct gn
     if (place == REMOVED)
         return -FI_EINVAL;
     *name = name_at(av, place);
+    name->unused1 = 0;
     if (!has_context(av, name, context))
         return -FI_EINVAL;
     name->cdm_id += context;
@@ -305,6 +307,7 @@ static bool fits(const struct gnip_av *av, const struct gnip_name *name)
 /* A place of the table; REMOVED: no memory. The lock is held. */
 static uint32_t add(struct gnip_av *av, const struct gnip_name *name)
 {
+    struct gnip_name stored = *name;
     uint32_t place;
 
     if (av->type == FI_AV_MAP) {
@@ -322,7 +325,8 @@ static uint32_t add(struct gnip_av *av, const struct gnip_name *name)
     } else {
         return REMOVED;
     }
-    memcpy(&av->entries[place], name, sizeof(av->entries[place]));
+    stored.unused1 = USED;
+    memcpy(&av->entries[place], &stored, sizeof(av->entries[place]));
     hash_in(av, place);
     av->version++;
     return place;
@@ -391,7 +395,7 @@ static int insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t
     if (rc != 0 || (names == NULL && count > 0))
         return -FI_EINVAL;
     for (i = 0; i < count; i++) {
-        rc = gnip_name_read(&name, av->addr_format, (const char *)names + i * stride);
+        rc = gnip_name_read_any(&name, av->addr_format, (const char *)names + i * stride);
         if (rc == 0)
             rc = insert_one(av, &name, addresses != NULL ? &addresses[i] : NULL);
         book(&outcome, rc, i, addresses, flags, context);
@@ -500,15 +504,16 @@ static int lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *byt
 {
     PORT_CALL("fi_av_lookup");
     struct gnip_av *av = gnip_container(fid, struct gnip_av, fid);
-    struct gnip_name found;
+    struct gnip_name found = {0};
     uint32_t context, place;
 
-    if (bytes == NULL)
+    if (bytes == NULL || (name == NULL && *bytes != 0))
         return -FI_EINVAL;
     gnip_lock(&av->lock);
     place = place_of(av, address, &context);
     if (place != REMOVED)
         found = name_at(av, place);
+    found.unused1 = 0;
     gnip_unlock(&av->lock);
     if (place == REMOVED)
         return av->type == FI_AV_TABLE ? -FI_EINVAL : -FI_ENOENT;
@@ -523,7 +528,7 @@ static const char *straddr(struct fid_av *fid, const void *name, char *buffer, s
 
     if (bytes == NULL)
         return NULL;
-    if (gnip_name_read(&read, av->addr_format, name) != 0) {
+    if (gnip_name_read_any(&read, av->addr_format, name) != 0) {
         if (buffer != NULL && *bytes > 0)
             buffer[0] = '\0';
         *bytes = 1;
@@ -532,19 +537,26 @@ static const char *straddr(struct fid_av *fid, const void *name, char *buffer, s
     return gnip_name_print(&read, buffer, bytes);
 }
 
-static int close_av(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
+    struct gnip_av *av = gnip_container(refs, struct gnip_av, refs);
 
-    if (gnip_busy(&av->refs))
-        return -FI_EBUSY;
     gnip_unref(&av->domain->refs);
     gnip_lock_fini(&av->lock);
     free(av->by_address);
     free(av->entries);
     free(av);
-    return 0;
+}
+
+static int close_av(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_av *av = gnip_container(fid, struct gnip_av, fid.fid);
+    int rc = gnip_refs_closable(&av->refs, av->domain->fabric->strict);
+
+    if (rc == 0)
+        gnip_refs_close(&av->refs, end);
+    return rc;
 }
 
 static const struct fi_ops av_fid_ops = {

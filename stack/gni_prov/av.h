@@ -15,7 +15,7 @@ struct gnip_av {
     uint8_t rx_ctx_bits;
     uint32_t version; /* changes with each insertion and removal */
     struct gnip_lock lock;
-    struct gnip_av_entry *entries; /* by index; type 0: removed */
+    struct gnip_av_entry *entries; /* by index */
     uint32_t count, room;
     uint32_t free_first; /* a free place of a removed address, plus 1; 0: none */
     bool duplicates; /* one address was inserted more than once */

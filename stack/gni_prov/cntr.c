@@ -200,18 +200,29 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-static int cntr_close(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_cntr *cntr = gnip_container(fid, struct gnip_cntr, fid.fid);
+    struct gnip_cntr *cntr = gnip_container(refs, struct gnip_cntr, refs);
 
-    if (gnip_busy(&cntr->refs) || has_triggers(cntr))
-        return -FI_EBUSY;
-    gnip_waitable_close(&cntr->wait, cntr->wait_set, fid);
+    gnip_waitable_close(&cntr->wait, cntr->wait_set, &cntr->fid.fid);
     gnip_progress_list_fini(&cntr->progress);
     gnip_lock_fini(&cntr->lock);
     gnip_unref(&cntr->domain->refs);
     free(cntr);
+}
+
+static int cntr_close(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_cntr *cntr = gnip_container(fid, struct gnip_cntr, fid.fid);
+    int rc = gnip_refs_closable(&cntr->refs, cntr->domain->fabric->strict);
+
+    if (rc == 0 && has_triggers(cntr)) /* they could not fire any more */
+        rc = -FI_EBUSY;
+    if (rc != 0)
+        return rc;
+    gnip_waitable_end_waits(&cntr->wait);
+    gnip_refs_close(&cntr->refs, end);
     return 0;
 }
 

@@ -344,20 +344,17 @@ static int cq_control(struct fid *fid, int command, void *argument)
     return gnip_waitable_control(&cq->wait, cq->wait_obj, command, argument);
 }
 
-static int cq_close(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_cq *cq = gnip_container(fid, struct gnip_cq, fid.fid);
+    struct gnip_cq *cq = gnip_container(refs, struct gnip_cq, refs);
     struct gnip_cq_data *data;
 
-    if (gnip_busy(&cq->refs))
-        return -FI_EBUSY;
     if (gnip_unlikely(cq->checks))
         gnip_findings_cq_closes(cq);
     port_mutex_lock(&cq->domain->lock);
     port_list_remove(&cq->domain_link);
     port_mutex_unlock(&cq->domain->lock);
-    gnip_waitable_close(&cq->wait, cq->wait_set, fid);
+    gnip_waitable_close(&cq->wait, cq->wait_set, &cq->fid.fid);
     gnip_progress_list_fini(&cq->progress);
     gnip_lock_fini(&cq->lock);
     while ((data = cq->data_first) != NULL) {
@@ -367,6 +364,18 @@ static int cq_close(struct fid *fid)
     free(cq->slots);
     gnip_unref(&cq->domain->refs);
     free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_cq *cq = gnip_container(fid, struct gnip_cq, fid.fid);
+    int rc = gnip_refs_closable(&cq->refs, cq->domain->fabric->strict);
+
+    if (rc != 0)
+        return rc;
+    gnip_waitable_end_waits(&cq->wait);
+    gnip_refs_close(&cq->refs, end);
     return 0;
 }
 

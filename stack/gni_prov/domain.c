@@ -21,13 +21,10 @@
 
 #define MR_ALL (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-static int close_domain(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid.fid);
+    struct gnip_domain *domain = gnip_container(refs, struct gnip_domain, refs);
 
-    if (gnip_busy(&domain->refs))
-        return -FI_EBUSY;
     port_mutex_lock(&domain->ctx->lock);
     port_list_remove(&domain->ctx_link);
     port_mutex_unlock(&domain->ctx->lock);
@@ -40,7 +37,17 @@ static int close_domain(struct fid *fid)
     gnip_unref(&domain->fabric->refs);
     port_mutex_destroy(&domain->lock);
     free(domain);
-    return 0;
+}
+
+static int close_domain(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_domain *domain = gnip_container(fid, struct gnip_domain, fid.fid);
+    int rc = gnip_refs_closable(&domain->refs, domain->fabric->strict);
+
+    if (rc == 0)
+        gnip_refs_close(&domain->refs, end);
+    return rc;
 }
 
 static int open_srx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,

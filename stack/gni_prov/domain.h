@@ -12,6 +12,7 @@ struct gnip_fabric {
     struct gnip_refs refs;
     uint32_t bound_datagrams, wildcard_datagrams; /* a cm_nic that is opened later copies them */
     int32_t datagram_timeout; /* ms; -1: none */
+    bool strict; /* results are those of libfabric's man pages, not of its own provider gni */
     struct port_mutex lock; /* protects what follows */
     struct gnip_params params; /* of domains that are opened later */
     struct port_mutex msg_lock; /* protects what follows */

@@ -56,6 +56,7 @@ static void take_attributes(struct gnip_ep *ep)
 
     ep->type = info->ep_attr->type;
     ep->caps = all_directions(info->caps);
+    ep->allowed = ep->caps | FI_INJECT;
     ep->directed = (ep->caps & FI_DIRECTED_RECV) && ep->type != FI_EP_MSG;
     ep->source = (ep->caps & FI_SOURCE) != 0;
     ep->source_err = ep->source && (ep->caps & FI_SOURCE_ERR);
@@ -196,7 +197,7 @@ static void leave_progress_lists(struct gnip_ep *ep, uint64_t direction)
     }
 }
 
-static int join(struct gnip_ep *ep, struct gnip_progress_list *list)
+int gnip_ep_join(struct gnip_ep *ep, struct gnip_progress_list *list)
 {
     int rc;
 
@@ -219,7 +220,7 @@ static int join_progress_lists(struct gnip_ep *ep, uint64_t direction)
 
     progress_lists_of(ep, direction, lists);
     for (i = 0; i < PROGRESS_LISTS && rc == 0; i++)
-        rc = join(ep, lists[i]);
+        rc = gnip_ep_join(ep, lists[i]);
     if (rc == 0)
         return 0;
     for (i--; i-- > 0;) {
@@ -231,13 +232,29 @@ static int join_progress_lists(struct gnip_ep *ep, uint64_t direction)
     return rc;
 }
 
-/* Checks the objects that the directions of its capabilities need. */
-static int complete(const struct gnip_ep *ep, uint64_t directions)
+void gnip_ep_set_allowed(struct gnip_ep *ep)
 {
-    if (ep->type == FI_EP_MSG ? ep->eq == NULL : ep->av == NULL)
-        return ep->type == FI_EP_MSG ? -FI_ENOEQ : -FI_ENOAV;
+    uint64_t missing = 0;
+
+    if (ep->send_cq == NULL)
+        missing = (ep->send_cntr == NULL ? FI_SEND : 0) | (ep->write_cntr == NULL ? FI_WRITE : 0) |
+                  (ep->read_cntr == NULL ? FI_READ : 0);
+    if (ep->recv_cq == NULL && ep->recv_cntr == NULL)
+        missing |= FI_RECV;
+    ep->allowed = (ep->caps & ~missing) | FI_INJECT;
+}
+
+/* Checks the objects that the directions of its capabilities need. */
+static int complete(const struct gnip_ep *ep, uint64_t directions, bool strict)
+{
+    if (ep->type == FI_EP_MSG && ep->eq == NULL)
+        return -FI_ENOEQ;
+    if (ep->type != FI_EP_MSG && ep->av == NULL && strict)
+        return -FI_ENOAV;
     if (ep->nic == NULL) /* no STX was bound */
         return -FI_EINVAL;
+    if (!strict)
+        return 0;
     if ((directions & FI_TRANSMIT) && (ep->caps & (FI_SEND | FI_READ | FI_WRITE)) &&
         ep->send_cq == NULL && ep->send_cntr == NULL && ep->read_cntr == NULL &&
         ep->write_cntr == NULL)
@@ -307,14 +324,15 @@ static bool is_slept_on(const struct gnip_ep *ep)
     return ep->send_cq != NULL && has_descriptor(&ep->send_cq->wait);
 }
 
-int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions)
+int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions, bool strict)
 {
     int rc;
 
     if (((directions & FI_TRANSMIT) && ep->tx_enabled) ||
         ((directions & FI_RECV) && ep->rx_enabled))
         return -FI_EOPBADSTATE;
-    rc = complete(ep, directions);
+    rc = complete(ep, directions, strict || ep->domain->fabric->strict);
+    gnip_ep_set_allowed(ep);
     ep->slept_on = is_slept_on(ep);
     ep->checks = port_checks();
     if (rc == 0)
@@ -449,7 +467,7 @@ static int control_ep(struct fid *fid, int command, void *argument)
 
     switch (command) {
     case FI_ENABLE:
-        return gnip_ep_enable(ep, FI_TRANSMIT | FI_RECV);
+        return gnip_ep_enable(ep, FI_TRANSMIT | FI_RECV, false);
     case FI_GETOPSFLAG:
         return flags_control(ep, argument, false);
     case FI_SETOPSFLAG:

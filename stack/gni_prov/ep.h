@@ -26,6 +26,7 @@ struct gnip_ep {
     struct gnip_refs refs; /* users of an STX, contexts of a SEP */
     struct fi_info *info; /* a copy */
     uint64_t caps, tx_flags, rx_flags; /* default operation flags, with or without FI_COMPLETION */
+    uint64_t allowed; /* FI_INJECT, and the caps that have a CQ or a counter */
     bool directed, source, source_err, rma_event, notify_flags_only;
     bool tx_selective, rx_selective;
     bool tx_enabled, rx_enabled, closing, shared_tx, hashed;
@@ -100,7 +101,15 @@ int gnip_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 int gnip_ep_new(struct gnip_domain *domain, struct fi_info *info, struct gnip_sep *sep,
                 uint32_t index, void *context, struct gnip_ep **ep);
 int gnip_ep_bind(struct gnip_ep *ep, struct fid *object, uint64_t flags, uint64_t directions);
-int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions); /* FI_TRANSMIT | FI_RECV */
+/*
+ * directions: FI_TRANSMIT | FI_RECV. strict: an AV, and a CQ or counter for each direction, must be
+ * bound.
+ */
+int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions, bool strict);
+/* Which operations have a CQ or a counter: to be called when these have changed. */
+void gnip_ep_set_allowed(struct gnip_ep *ep);
+/* The list makes progress for the EP. list may be NULL. 0 or -errno. */
+int gnip_ep_join(struct gnip_ep *ep, struct gnip_progress_list *list);
 int gnip_ep_close(struct gnip_ep *ep);
 /*
  * Finds its cm_nic, name and NIC (an STX brings the NIC). 0 or -errno; call detach after an error,
@@ -121,9 +130,15 @@ extern const struct fi_ops_atomic gnip_atomic_ops; /* amo.c */
 
 /*
  * Each call that transfers data begins with this check: 0, -FI_EOPBADSTATE, -FI_EOPNOTSUPP,
- * -FI_ENOTCONN. needs: FI_MSG|FI_SEND, FI_RMA|FI_READ ...
+ * -FI_ENOCQ, -FI_ENOTCONN. needs: FI_MSG|FI_SEND, FI_RMA|FI_READ ..., and FI_INJECT for an
+ * operation that reports nothing.
  */
 int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs);
+/* FI_INJECT for the flags of an inject call, else 0. */
+static inline uint64_t gnip_reports_nothing(uint64_t flags)
+{
+    return (flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT ? FI_INJECT : 0;
+}
 /* Flags of an operation: the given ones or the defaults; adds FI_COMPLETION where it applies. */
 static inline uint64_t gnip_tx_flags(const struct gnip_ep *ep, uint64_t flags)
 {

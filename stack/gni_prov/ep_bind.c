@@ -28,10 +28,12 @@ static int bind_cq(struct gnip_ep *ep, struct gnip_cq *cq, uint64_t flags, uint6
         return -FI_EBADFLAGS;
     if (enabled(ep, wanted))
         return -FI_EOPBADSTATE;
-    if (wanted == 0 || (wanted & ~directions) || cq->domain != ep->domain ||
+    if ((wanted & ~directions) || cq->domain != ep->domain ||
         ((wanted & FI_TRANSMIT) && ep->send_cq != NULL) ||
         ((wanted & FI_RECV) && ep->recv_cq != NULL))
         return -FI_EINVAL;
+    if (wanted == 0) /* as libfabric's own provider: nothing is bound */
+        return flags == 0 && !ep->domain->fabric->strict ? 0 : -FI_EINVAL;
     if (wanted & FI_TRANSMIT) {
         ep->send_cq = cq;
         ep->tx_selective = selective;
@@ -45,6 +47,27 @@ static int bind_cq(struct gnip_ep *ep, struct gnip_cq *cq, uint64_t flags, uint6
     return 0;
 }
 
+/* The direction of an event may be enabled already: the other context of a scalable endpoint. */
+static int bind_event(struct gnip_ep *ep, struct gnip_cntr **place, struct gnip_cntr *cntr,
+                      uint64_t direction)
+{
+    int rc = enabled(ep, direction) ? gnip_ep_join(ep, &cntr->progress) : 0;
+
+    if (rc != 0)
+        return rc;
+    gnip_ref(&cntr->refs);
+    gnip_lock(&ep->lock);
+    *place = cntr;
+    if (enabled(ep, direction))
+        gnip_ep_set_allowed(ep);
+    gnip_unlock(&ep->lock);
+    return 0;
+}
+
+/*
+ * A context of a scalable endpoint takes the events of both directions: they are those of the
+ * endpoint that both contexts of its index share.
+ */
 static int bind_cntr(struct gnip_ep *ep, struct gnip_cntr *cntr, uint64_t flags,
                      uint64_t directions)
 {
@@ -55,23 +78,21 @@ static int bind_cntr(struct gnip_ep *ep, struct gnip_cntr *cntr, uint64_t flags,
     const unsigned count = sizeof events / sizeof events[0];
     uint64_t wanted = (flags & CNTR_TX ? FI_TRANSMIT : 0) | (flags & CNTR_RX ? FI_RECV : 0);
     unsigned i;
+    int rc = 0;
 
     if (flags & ~(uint64_t)(CNTR_TX | CNTR_RX))
         return -FI_EBADFLAGS;
-    if (enabled(ep, wanted))
+    if (enabled(ep, wanted & directions))
         return -FI_EOPBADSTATE;
-    if (wanted == 0 || (wanted & ~directions) || cntr->domain != ep->domain)
+    if (wanted == 0 || cntr->domain != ep->domain)
         return -FI_EINVAL;
     for (i = 0; i < count; i++)
         if ((flags & events[i]) && *places[i] != NULL)
             return -FI_EINVAL;
-    for (i = 0; i < count; i++) {
-        if (!(flags & events[i]))
-            continue;
-        *places[i] = cntr;
-        gnip_ref(&cntr->refs);
-    }
-    return 0;
+    for (i = 0; i < count && rc == 0; i++)
+        if (flags & events[i])
+            rc = bind_event(ep, places[i], cntr, events[i] & CNTR_TX ? FI_TRANSMIT : FI_RECV);
+    return rc;
 }
 
 static int bind_av(struct gnip_ep *ep, struct gnip_av *av)
@@ -100,10 +121,10 @@ static int bind_eq(struct gnip_ep *ep, struct gnip_eq *eq)
 
 static int bind_stx(struct gnip_ep *ep, struct gnip_stx *stx)
 {
-    if (!ep->shared_tx || ep->nic != NULL)
-        return -FI_EOPBADSTATE;
     if (stx->domain != ep->domain || stx->auth != ep->auth)
         return -FI_EINVAL;
+    if (!ep->shared_tx || ep->nic != NULL)
+        return -FI_EOPBADSTATE;
     ep->stx = stx;
     gnip_ref(&stx->refs);
     ep->nic = stx->nic;

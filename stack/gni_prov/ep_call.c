@@ -15,14 +15,24 @@
 #include "waitable.h"
 #include "port/list.h"
 
+static gnip_cold int refused(const struct gnip_ep *ep, uint64_t needs)
+{
+    uint64_t caps = needs & ~(uint64_t)FI_INJECT;
+
+    if ((ep->caps & caps) != caps)
+        return -FI_EOPNOTSUPP;
+    return needs & FI_INJECT ? 0 : -FI_ENOCQ;
+}
+
 int gnip_ep_may(const struct gnip_ep *ep, uint64_t needs)
 {
     bool receives = (needs & FI_RECV) != 0;
+    int rc;
 
     if (gnip_unlikely(!(receives ? ep->rx_enabled : ep->tx_enabled)))
         return -FI_EOPBADSTATE;
-    if (gnip_unlikely((ep->caps & needs) != needs))
-        return -FI_EOPNOTSUPP;
+    if (gnip_unlikely((ep->allowed & needs) != needs) && (rc = refused(ep, needs)) != 0)
+        return rc;
     if (gnip_unlikely(ep->type == FI_EP_MSG && ep->conn_state != GNIP_CONNECTED) &&
         (!receives || ep->conn_state == GNIP_SHUTDOWN))
         return -FI_ENOTCONN;
@@ -147,7 +157,10 @@ static int get_option(fid_t fid, int level, int option, void *value, size_t *byt
     if (level != FI_OPT_ENDPOINT ||
         (option != FI_OPT_MIN_MULTI_RECV && option != FI_OPT_CM_DATA_SIZE))
         return -FI_ENOPROTOOPT;
-    if (value == NULL || bytes == NULL || *bytes < sizeof result)
+    if (value == NULL || bytes == NULL)
+        return -FI_EINVAL;
+    /* Programs for libfabric's own provider do not set the length of this one. */
+    if (option != FI_OPT_MIN_MULTI_RECV && *bytes < sizeof result)
         return -FI_EINVAL;
     result = option == FI_OPT_CM_DATA_SIZE ? GNIP_CM_DATA_MAX : ep->min_multi_recv;
     memcpy(value, &result, sizeof result);

@@ -17,7 +17,7 @@
 #include "waitable.h"
 #include "port/list.h"
 
-#define UNREAD_MAX 1024 /* limit of the application's own events */
+#define UNREAD_MAX 4096 /* limit of the application's own events */
 
 struct gnip_eq_event {
     struct port_link link;
@@ -220,8 +220,9 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buffer, size_
     uint32_t polls = 0;
 
     if (read.eq->wait_obj == FI_WAIT_NONE)
-        return -FI_ENOSYS;
-    if (read.eq->wait_obj == FI_WAIT_SET || event == NULL || (buffer == NULL && bytes > 0))
+        return read.eq->fabric->strict ? -FI_ENOSYS : -FI_EINVAL;
+    if (read.eq->wait_obj == FI_WAIT_SET || event == NULL ||
+        (buffer == NULL && bytes > 0))
         return -FI_EINVAL;
     if (read_once(&read, &polls))
         return read.result;
@@ -310,14 +311,11 @@ static void free_all(struct port_link *list)
         event_free(gnip_container(link, struct gnip_eq_event, link));
 }
 
-static int eq_close(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
+    struct gnip_eq *eq = gnip_container(refs, struct gnip_eq, refs);
 
-    if (gnip_busy(&eq->refs))
-        return -FI_EBUSY;
-    gnip_waitable_close(&eq->wait, eq->wait_set, fid);
+    gnip_waitable_close(&eq->wait, eq->wait_set, &eq->fid.fid);
     gnip_progress_list_fini(&eq->progress);
     gnip_lock_fini(&eq->lock);
     free_all(&eq->events);
@@ -325,6 +323,18 @@ static int eq_close(struct fid *fid)
     free(eq->last_error);
     gnip_unref(&eq->fabric->refs);
     free(eq);
+}
+
+static int eq_close(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_eq *eq = gnip_container(fid, struct gnip_eq, fid.fid);
+    int rc = gnip_refs_closable(&eq->refs, eq->fabric->strict);
+
+    if (rc != 0)
+        return rc;
+    gnip_waitable_end_waits(&eq->wait);
+    gnip_refs_close(&eq->refs, end);
     return 0;
 }
 

@@ -15,19 +15,26 @@
 #define BOUND_DATAGRAMS 128
 #define WILDCARD_DATAGRAMS 4
 
-static int close_fabric(struct fid *fid)
+static void end(struct gnip_refs *refs)
 {
-    PORT_CALL("fi_close");
-    struct gnip_fabric *fabric = gnip_container(fid, struct gnip_fabric, fid.fid);
+    struct gnip_fabric *fabric = gnip_container(refs, struct gnip_fabric, refs);
     struct gnip_ctx *ctx = fabric->ctx;
 
-    if (gnip_busy(&fabric->refs))
-        return -FI_EBUSY;
     port_mutex_destroy(&fabric->msg_lock);
     port_mutex_destroy(&fabric->lock);
     free(fabric);
     gnip_ctx_put(ctx);
-    return 0;
+}
+
+static int close_fabric(struct fid *fid)
+{
+    PORT_CALL("fi_close");
+    struct gnip_fabric *fabric = gnip_container(fid, struct gnip_fabric, fid.fid);
+    int rc = gnip_refs_closable(&fabric->refs, fabric->strict);
+
+    if (rc == 0)
+        gnip_refs_close(&fabric->refs, end);
+    return rc;
 }
 
 static int open_domain2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -81,6 +88,7 @@ int gnip_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, vo
     opened->bound_datagrams = BOUND_DATAGRAMS;
     opened->wildcard_datagrams = WILDCARD_DATAGRAMS;
     opened->datagram_timeout = -1;
+    opened->strict = gnip_params_strict();
     port_mutex_init(&opened->lock);
     port_mutex_init(&opened->msg_lock);
     port_list_init(&opened->msg_requests);

@@ -132,22 +132,46 @@ struct gnip_waitable;
 struct gnip_watch;
 struct gnip_work;
 
-/* The children of an object. It cannot be closed while it has some. */
+/*
+ * The users of an object: its children, and the objects that it is bound to. An object that the
+ * application has closed is freed with its last user.
+ */
 struct gnip_refs {
-    uint32_t count;
+    uint32_t count; /* and GNIP_CLOSED */
+    void (*end)(struct gnip_refs *refs); /* frees the object; set when it is closed */
 };
+#define GNIP_CLOSED (1u << 31)
 static inline void gnip_ref(struct gnip_refs *refs)
 {
     __atomic_fetch_add(&refs->count, 1, __ATOMIC_RELAXED);
 }
+/* No lock is held if this may be the last user of a closed object. */
 static inline void gnip_unref(struct gnip_refs *refs)
 {
-    assert(__atomic_load_n(&refs->count, __ATOMIC_RELAXED) != 0);
-    __atomic_fetch_sub(&refs->count, 1, __ATOMIC_RELEASE);
+    assert((__atomic_load_n(&refs->count, __ATOMIC_RELAXED) & ~GNIP_CLOSED) != 0);
+    if (gnip_unlikely(__atomic_sub_fetch(&refs->count, 1, __ATOMIC_ACQ_REL) == GNIP_CLOSED))
+        refs->end(refs);
 }
 static inline bool gnip_busy(const struct gnip_refs *refs)
 {
-    return __atomic_load_n(&refs->count, __ATOMIC_ACQUIRE) != 0;
+    return (__atomic_load_n(&refs->count, __ATOMIC_ACQUIRE) & ~GNIP_CLOSED) != 0;
+}
+/*
+ * fi_close: whether the object can be closed now. 0; -FI_EINVAL: it is closed already; -FI_EBUSY:
+ * `strict` (GNIX_STRICT), and it has users.
+ */
+static inline int gnip_refs_closable(const struct gnip_refs *refs, bool strict)
+{
+    if (__atomic_load_n(&refs->count, __ATOMIC_ACQUIRE) & GNIP_CLOSED)
+        return -FI_EINVAL;
+    return strict && gnip_busy(refs) ? -FI_EBUSY : 0;
+}
+/* Closes the object: calls `end` now, or with the last user. */
+static inline void gnip_refs_close(struct gnip_refs *refs, void (*end)(struct gnip_refs *refs))
+{
+    refs->end = end;
+    if (__atomic_fetch_or(&refs->count, GNIP_CLOSED, __ATOMIC_ACQ_REL) == 0)
+        end(refs);
 }
 
 #endif

@@ -346,12 +346,8 @@ static void fill_tx(const struct request *request, struct fi_tx_attr *tx,
     if (hint == NULL)
         return;
     tx->op_flags = hint->op_flags;
-    if (hint->inject_size != 0)
-        tx->inject_size = hint->inject_size;
     if (hint->size != 0)
         tx->size = hint->size;
-    if (hint->iov_limit != 0)
-        tx->iov_limit = hint->iov_limit;
 }
 
 static void fill_rx(const struct request *request, struct fi_rx_attr *rx,
@@ -368,8 +364,6 @@ static void fill_rx(const struct request *request, struct fi_rx_attr *rx,
     rx->op_flags = hint->op_flags;
     if (hint->size != 0)
         rx->size = hint->size;
-    if (hint->iov_limit != 0)
-        rx->iov_limit = hint->iov_limit;
 }
 
 static struct fi_info *new_info(const struct request *request, enum fi_ep_type type)

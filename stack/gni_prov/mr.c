@@ -214,10 +214,13 @@ static int register_basic(struct gnip_mr *mr)
     return 0;
 }
 
-bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written)
+bool gnip_mr_serves(const struct gnip_ep *ep, const struct gnip_mr *mr, const void *buffer,
+                    uint64_t bytes, bool written)
 {
     uint64_t address = (uintptr_t)buffer;
 
+    if (mr->fid.fid.fclass != FI_CLASS_MR || mr->domain != ep->domain)
+        return false;
     return address >= mr->address && bytes <= mr->bytes &&
            address - mr->address <= mr->bytes - bytes && (!written || (mr->access & WRITTEN) != 0);
 }
@@ -291,7 +294,7 @@ static int check(const struct fid *fid, const struct fi_mr_attr *attr, uint64_t 
     if (attr->iov_count > 1)
         return -FI_EOPNOTSUPP;
     if (attr->offset != 0 || attr->mr_iov->iov_base == NULL || attr->mr_iov->iov_len == 0 ||
-        (attr->access & ~(uint64_t)ACCESS) != 0)
+        attr->access == 0 || (attr->access & ~(uint64_t)ACCESS) != 0)
         return -FI_EINVAL;
     return 0;
 }

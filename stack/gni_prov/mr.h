@@ -37,8 +37,13 @@ int gnip_mr_auto(struct gnip_ep *ep, const void *address, uint64_t bytes, bool w
 /* ends a use by gnip_mr_auto, or one use of the application's region */
 void gnip_mr_release(struct gnip_mr *mr);
 void gnip_mr_use(struct gnip_mr *mr);
-/* The region covers this memory, and allows the network to write there if `written`. */
-bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written);
+/*
+ * The descriptor that an application gave is a region of the EP's domain that covers this memory,
+ * and allows the network to write there if `written`. Some applications give a region of another
+ * domain, or the address of an array of regions.
+ */
+bool gnip_mr_serves(const struct gnip_ep *ep, const struct gnip_mr *mr, const void *buffer,
+                    uint64_t bytes, bool written);
 uint64_t gnip_handle_key(const gni_mem_handle_t *handle, bool read_only);
 
 /*

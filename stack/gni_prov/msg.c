@@ -77,7 +77,8 @@ send_any(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
     struct gnip_req *req = NULL;
     struct gnip_vc *vc = NULL;
     uint64_t bytes;
-    int rc = gnip_ep_may(ep, flags & FI_TAGGED ? FI_TAGGED | FI_SEND : FI_MSG | FI_SEND);
+    int rc = gnip_ep_may(ep, FI_SEND | (flags & FI_TAGGED ? FI_TAGGED : FI_MSG) |
+                                 gnip_reports_nothing(flags));
 
     if (gnip_unlikely(rc != 0))
         return rc;
@@ -140,6 +141,8 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
                          fi_addr_t peer, void *context)
 {
     PORT_CALL("fi_sendv");
+    if (count == 0) /* fi_send without a buffer sends an empty message */
+        return -FI_EINVAL;
     return gnip_traced(
         send_any(fid, iov, desc, count, peer, 0, 0, context, gnip_ep_of(fid)->tx_flags));
 }
@@ -196,6 +199,8 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **
                             fi_addr_t peer, uint64_t tag, void *context)
 {
     PORT_CALL("fi_tsendv");
+    if (count == 0)
+        return -FI_EINVAL;
     return gnip_traced(send_any(fid, iov, desc, count, peer, tag, 0, context,
                                 gnip_ep_of(fid)->tx_flags | FI_TAGGED));
 }

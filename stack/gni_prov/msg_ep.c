@@ -59,7 +59,7 @@ static int prepare(struct gnip_ep *ep)
     if (ep->eq == NULL)
         return -FI_ENOEQ;
     if (!ep->tx_enabled && !ep->rx_enabled) {
-        rc = gnip_ep_enable(ep, FI_TRANSMIT | FI_RECV);
+        rc = gnip_ep_enable(ep, FI_TRANSMIT | FI_RECV, false);
         if (rc != 0)
             return rc;
     }

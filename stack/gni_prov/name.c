@@ -88,7 +88,8 @@ const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *
 
     *end = '\0';
     needed = (size_t)(end - whole) + 1;
-    *bytes = needed;
+    if (buffer == NULL || room == 0 || room >= needed)
+        *bytes = needed;
     if (buffer == NULL || room == 0)
         return buffer;
     if (room > needed)
@@ -161,15 +162,14 @@ static int read_text(struct gnip_name *name, const char *text)
     return 0;
 }
 
-/* The type: bound or not, scalable endpoint or not. */
-static bool type_known(uint32_t type)
+bool gnip_name_type_known(uint32_t type)
 {
     const uint32_t both = GNIP_UNBOUND | GNIP_BOUND;
 
     return type != 0 && (type & ~(both | GNIP_SEP)) == 0 && (type & both) != both;
 }
 
-int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer)
+int gnip_name_read_any(struct gnip_name *name, uint32_t addr_format, const void *buffer)
 {
     struct gnip_name read;
 
@@ -181,7 +181,18 @@ int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buf
     } else {
         memcpy(&read, buffer, sizeof(read));
     }
-    if (read.device_addr == UINT32_MAX || !type_known(read.name_type))
+    if (read.device_addr == UINT32_MAX)
+        return -FI_EINVAL;
+    *name = read;
+    return 0;
+}
+
+int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer)
+{
+    struct gnip_name read;
+    int rc = gnip_name_read_any(&read, addr_format, buffer);
+
+    if (rc != 0 || !gnip_name_type_known(read.name_type))
         return -FI_EINVAL;
     *name = read;
     return 0;

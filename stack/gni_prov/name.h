@@ -29,12 +29,19 @@ static inline size_t gnip_name_bytes(uint32_t addr_format)
 void gnip_name_write(const struct gnip_name *name, uint32_t addr_format, void *buffer);
 /* Reads an address that an application gives. 0 or -FI_EINVAL. */
 int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buffer);
+/* The same for an address vector, which stores names of any type. */
+int gnip_name_read_any(struct gnip_name *name, uint32_t addr_format, const void *buffer);
+/* Whether there are endpoints with names of this type: bound or not, scalable or not. */
+bool gnip_name_type_known(uint32_t type);
 /*
  * The common part of fi_getname, fi_setname and fi_getpeer: copies as much as fits and sets *bytes.
  * 0 or -FI_ETOOSMALL.
  */
 int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes);
-/* fi_av_straddr. */
+/*
+ * fi_av_straddr. Sets *bytes to the length of the whole text; where a part of it was written,
+ * *bytes stays as it was.
+ */
 const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *bytes);
 /* Resolves node and service of fi_getinfo. 0 or a negative errno. */
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,

@@ -70,7 +70,7 @@ static const struct parameter {
                                  "Short messages wake the peer's helper thread"},
 };
 
-static const char *const caches[] = {"internal", "none"};
+static const char *const caches[] = {"internal", "none", "udreg"}; /* udreg: as internal */
 
 /* ---- by number ------------------------------------------------------------------------------- */
 
@@ -112,29 +112,49 @@ static bool is_fixed(const struct parameter *parameter)
 
 static int set_text(struct gnip_params *params, const char *text)
 {
-    const char *known = text != NULL ? gnip_params_cache_of(text, strlen(text)) : NULL;
+    const char *known = text != NULL ? gnip_params_cache_of(text, strlen(text)) : NULL, *used;
 
     if (known == NULL)
-        return text != NULL && strcmp(text, "udreg") == 0 ? -FI_EOPNOTSUPP : -FI_EINVAL;
+        return -FI_EINVAL;
+    used = strcmp(known, "none") == 0 ? known : caches[0];
+    params->given_cache = known;
     memset(params->mr_cache, 0, sizeof(params->mr_cache));
-    memcpy(params->mr_cache, known, strlen(known));
+    memcpy(params->mr_cache, used, strlen(used));
     return 0;
 }
 
 static int set_number(struct gnip_params *params, const struct parameter *parameter, int64_t number)
 {
-    uint32_t word = (uint32_t)number;
-    bool on = number != 0;
+    int64_t used = number < parameter->least ? parameter->least : number;
+    uint32_t word;
+    bool on;
 
-    if (number < parameter->least)
-        return -FI_EINVAL;
-    if (is_fixed(parameter) && number != parameter->initial)
-        return -FI_EOPNOTSUPP;
+    params->given[parameter - parameters] = number;
+    if (is_fixed(parameter))
+        used = parameter->initial;
+    word = (uint32_t)used;
+    on = used != 0;
     if (parameter->type == BOOL)
         memcpy(place(params, parameter), &on, sizeof(on));
     else
         memcpy(place(params, parameter), &word, sizeof(word));
     return 0;
+}
+
+/* From the environment, where a value that would not be used is an error. */
+static int set_possible(struct gnip_params *params, const struct parameter *parameter,
+                        int64_t number)
+{
+    if (number < parameter->least)
+        return -FI_EINVAL;
+    if (is_fixed(parameter) && number != parameter->initial)
+        return -FI_EOPNOTSUPP;
+    return set_number(params, parameter, number);
+}
+
+static int set_possible_text(struct gnip_params *params, const char *text)
+{
+    return strcmp(text, "udreg") == 0 ? -FI_EOPNOTSUPP : set_text(params, text);
 }
 
 int gnip_params_set(struct gnip_params *params, dom_ops_val_t which, const void *value)
@@ -158,14 +178,19 @@ int gnip_params_set(struct gnip_params *params, dom_ops_val_t which, const void 
 int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void *value)
 {
     const struct parameter *parameter = find(which);
-    size_t bytes = gnip_params_bytes(which);
+    uint32_t word;
+    bool on;
 
     if (parameter == NULL || value == NULL)
         return -FI_EINVAL;
+    word = (uint32_t)params->given[which];
+    on = params->given[which] != 0;
     if (parameter->type == TEXT)
-        *(const char **)value = gnip_params_cache_of(params->mr_cache, sizeof(params->mr_cache));
+        *(const char **)value = params->given_cache;
+    else if (parameter->type == BOOL)
+        memcpy(value, &on, sizeof(on));
     else
-        memcpy(value, (const char *)params + parameter->offset, bytes);
+        memcpy(value, &word, sizeof(word));
     return 0;
 }
 
@@ -199,11 +224,11 @@ static int set_from_text(struct gnip_params *params, const struct parameter *par
     long long number;
 
     if (parameter->type == TEXT)
-        return set_text(params, text);
+        return set_possible_text(params, text);
     number = strtoll(text, &end, 0);
     if (end == text || *end != '\0' || number > (parameter->type == I32 ? INT32_MAX : UINT32_MAX))
         return -FI_EINVAL;
-    return set_number(params, parameter, number);
+    return set_possible(params, parameter, number);
 }
 
 /*
@@ -221,19 +246,19 @@ static int set_from_libfabric(struct gnip_params *params, const struct parameter
     switch (parameter->type) {
     case TEXT:
         rc = fi_param_get_str((struct fi_provider *)provider, label, &text);
-        return rc == 0 ? set_text(params, text) : rc;
+        return rc == 0 ? set_possible_text(params, text) : rc;
     case U32:
         rc = fi_param_get_size_t((struct fi_provider *)provider, label, &size);
         if (rc == 0 && size > UINT32_MAX)
             return -FI_EINVAL;
-        return rc == 0 ? set_number(params, parameter, (int64_t)size) : rc;
+        return rc == 0 ? set_possible(params, parameter, (int64_t)size) : rc;
     case BOOL:
         rc = fi_param_get_bool((struct fi_provider *)provider, label, &number);
         break;
     default:
         rc = fi_param_get_int((struct fi_provider *)provider, label, &number);
     }
-    return rc == 0 ? set_number(params, parameter, number) : rc;
+    return rc == 0 ? set_possible(params, parameter, number) : rc;
 }
 
 /*
@@ -281,6 +306,18 @@ bool gnip_params_max_nics(uint32_t *nics)
     return true;
 }
 
+bool gnip_params_strict(void)
+{
+    const char *text = port_getenv("GNIX_STRICT");
+    int on = 0;
+
+    if (text == NULL && fi_param_get_bool(gni_prov_ini(), GNIP_PARAM_STRICT, &on) == 0)
+        return on != 0;
+    if (text == NULL) /* in a simulation */
+        text = port_getenv("FI_GNI_STRICT");
+    return text != NULL && strtoll(text, NULL, 0) != 0;
+}
+
 void gnip_params_init(struct gnip_params *params)
 {
     size_t i;
@@ -298,7 +335,7 @@ void gnip_params_init(struct gnip_params *params)
     }
     if (params->mr_lazy != 0 && port_memory_watch() != 0) {
         /* the provider would not notice that other memory has the address now */
-        params->mr_lazy = 0;
+        set_number(params, &parameters[GNI_MR_CACHE_LAZY_DEREG], 0);
         gnip_info(FI_LOG_MR, "changes of memory cannot be noticed: no registration is kept");
     }
 }

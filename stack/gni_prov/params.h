@@ -24,19 +24,28 @@ struct gnip_params {
     bool xpmem;
     uint32_t dgram_timeout; /* ms between polls by the control helper while it has jobs */
     uint32_t eager_auto_progress;
+    /* As the application has set them; above are the values that are used instead of these. */
+    int64_t given[GNI_NUM_DOM_OPS];
+    const char *given_cache;
 };
 void gnip_params_init(struct gnip_params *params); /* defaults, then the GNIX_ variables */
 
 #define GNIP_PARAM_MAX_NICS "max_nics" /* not one of "domain ops 1": all domains share the NICs */
 /* GNIX_MAX_NICS or FI_GNI_MAX_NICS. False: neither is set. */
 bool gnip_params_max_nics(uint32_t *nics);
+#define GNIP_PARAM_STRICT "strict"
+bool gnip_params_strict(void); /* GNIX_STRICT or FI_GNI_STRICT */
 
 #define GNIP_PARAMS_LABEL 64u /* bytes */
 /* A parameter's name in lower case, as libfabric has it. */
 void gnip_params_label(dom_ops_val_t which, char label[GNIP_PARAMS_LABEL]);
 /* A parameter's name in the environment, behind GNIX_ or FI_GNI_. */
 const char *gnip_params_name(dom_ops_val_t which, enum fi_param_type *type, const char **meaning);
-/* `value` points to a value of the parameter's type. 0 or -FI_EINVAL. */
+/*
+ * `value` points to a value of the parameter's type. gnip_params_get returns what gnip_params_set
+ * was given, also where the provider uses its least value instead, or ignores the value. 0 or
+ * -FI_EINVAL.
+ */
 int gnip_params_set(struct gnip_params *params, dom_ops_val_t which, const void *value);
 int gnip_params_get(const struct gnip_params *params, dom_ops_val_t which, void *value);
 /* Bytes of the parameter's type; 0: a string, or no such parameter. */

@@ -265,12 +265,13 @@ static struct gnip_cntr *cntr_of(const struct gnip_req *req)
 }
 
 /*
- * A peek, a discarded message and the end of a multi-receive buffer are no receives of data. What
- * ends while its EP closes has no entry.
+ * A peek and a discarded message are no receives of data. The end of a multi-receive buffer counts
+ * in libfabric's own provider. What ends while its EP closes has no entry.
  */
 static bool counts(const struct gnip_req *req)
 {
-    return !(req->flags & (FI_PEEK | FI_DISCARD)) && !req->multi && !req->ep->closing;
+    return !(req->flags & (FI_PEEK | FI_DISCARD)) && !req->ep->closing &&
+           !(gnip_unlikely(req->multi) && req->ep->domain->fabric->strict);
 }
 
 static void end(struct gnip_req *req)
@@ -387,6 +388,12 @@ uint64_t gnip_req_entry_flags(const struct gnip_req *req)
     }
 }
 
+/* Cancelled by the application, not failed because of GNI_ERR_INJECT_COUNT here or at the peer. */
+static bool is_returned(const struct gnip_req *req)
+{
+    return req->injected == 0 && !(req->kind == GNIP_REQ_SEND && req->rendezvous);
+}
+
 gnip_cold void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
 {
     struct fi_cq_err_entry entry = {
@@ -405,7 +412,7 @@ gnip_cold void gnip_req_error(struct gnip_req *req, int error, int prov_errno)
         entry.tag = req->tag;
         entry.data = req->data;
     }
-    if (error == FI_ECANCELED) { /* the entry reports what was returned */
+    if (error == FI_ECANCELED && is_returned(req)) { /* the entry reports what was returned */
         entry.buf = req->buffer_count == 0 ? NULL : req->buffers[0].address;
         entry.len = req->bytes;
     }
@@ -458,6 +465,10 @@ void gnip_req_vc_lost(struct gnip_vc *vc, int error)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
+/*
+ * The error of an operation that fails because of it is FI_ECANCELED, as in libfabric's own
+ * provider, whose tests use it.
+ */
 bool gnip_req_inject(struct gnip_req *req)
 {
     const uint8_t decided = 0x80;

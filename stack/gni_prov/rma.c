@@ -51,7 +51,7 @@ static gnip_noinline int attach(struct gnip_req *req, const struct transfer *wan
     bool writes = req->kind == GNIP_REQ_WRITE;
     int rc;
 
-    if (wanted->mr != NULL && gnip_mr_serves(wanted->mr, buffer->address, buffer->bytes, !writes)) {
+    if (wanted->mr != NULL && gnip_mr_serves(req->ep, wanted->mr, buffer->address, buffer->bytes, !writes)) {
         gnip_mr_use(wanted->mr);
         buffer->mr = wanted->mr;
     } else {
@@ -109,7 +109,8 @@ static int accept(struct gnip_ep *ep, enum gnip_req_kind kind, const struct tran
 
 static ssize_t start(struct gnip_ep *ep, enum gnip_req_kind kind, const struct transfer *wanted)
 {
-    int rc = gnip_ep_may(ep, FI_RMA | (kind == GNIP_REQ_WRITE ? FI_WRITE : FI_READ));
+    int rc = gnip_ep_may(ep, FI_RMA | (kind == GNIP_REQ_WRITE ? FI_WRITE : FI_READ) |
+                                 gnip_reports_nothing(wanted->flags));
 
     if (gnip_unlikely(rc != 0))
         return rc;

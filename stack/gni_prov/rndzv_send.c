@@ -21,7 +21,8 @@ int gnip_buffer_map(struct gnip_ep *ep, struct gnip_buffer *buffer, bool written
 
     if (buffer->own_mr)
         return 0;
-    if (mr != NULL && !mr->vmdh && gnip_mr_serves(mr, buffer->address, buffer->bytes, written)) {
+    if (mr != NULL && gnip_mr_serves(ep, mr, buffer->address, buffer->bytes, written) &&
+        !mr->vmdh) {
         gnip_mr_use(buffer->mr);
     } else {
         rc = gnip_mr_auto(ep, buffer->address, buffer->bytes, written, &buffer->mr);

@@ -88,7 +88,7 @@ static int enable_context(struct gnip_ep *ep, uint64_t direction)
     before = *done;
     *done = false;
     port_mutex_unlock(&ep->sep->lock);
-    return before ? 0 : gnip_ep_enable(ep, direction);
+    return before ? 0 : gnip_ep_enable(ep, direction, false);
 }
 
 static int control_context(struct fid *fid, int command, void *argument)
@@ -266,10 +266,10 @@ static int enable_sep(struct gnip_sep *sep)
         struct gnip_sep_context *context = &sep->contexts[i];
 
         if (context->tx_open && !context->ep->tx_enabled &&
-            gnip_ep_enable(context->ep, FI_TRANSMIT) == 0)
+            gnip_ep_enable(context->ep, FI_TRANSMIT, true) == 0)
             context->tx_done = true;
         if (context->rx_open && !context->ep->rx_enabled &&
-            gnip_ep_enable(context->ep, FI_RECV) == 0)
+            gnip_ep_enable(context->ep, FI_RECV, true) == 0)
             context->rx_done = true;
     }
     port_mutex_unlock(&sep->lock);

@@ -9,17 +9,24 @@
 #include "nosys.h"
 #include "sep.h"
 
+static void end(struct gnip_refs *refs)
+{
+    struct gnip_stx *stx = gnip_container(refs, struct gnip_stx, refs);
+
+    gnip_nic_put(stx->nic);
+    gnip_unref(&stx->domain->refs);
+    free(stx);
+}
+
 static int close_stx(struct fid *fid)
 {
     PORT_CALL("fi_close");
     struct gnip_stx *stx = gnip_container(fid, struct gnip_stx, fid.fid);
+    int rc = gnip_refs_closable(&stx->refs, stx->domain->fabric->strict);
 
-    if (gnip_busy(&stx->refs))
-        return -FI_EBUSY;
-    gnip_nic_put(stx->nic);
-    gnip_unref(&stx->domain->refs);
-    free(stx);
-    return 0;
+    if (rc == 0)
+        gnip_refs_close(&stx->refs, end);
+    return rc;
 }
 
 static ssize_t cancel(fid_t fid, void *context)

@@ -192,10 +192,12 @@ static gnip_cold int find_slowly(struct gnip_ep *ep, fi_addr_t peer, uint32_t ve
     int rc;
 
     if (ep->av == NULL)
-        return -FI_EINVAL;
+        return ep->type == FI_EP_MSG ? -FI_EINVAL : -FI_ENOAV;
     rc = gnip_av_find(ep->av, peer, &name);
     if (rc != 0)
         return rc;
+    if (!gnip_name_type_known(name.name_type)) /* an address vector stores any */
+        return -FI_EINVAL;
     vc = gnip_vc_of_name(ep, name.device_addr, name.cdm_id);
     if (vc == NULL) {
         if (__atomic_load_n(&ep->cm_nic->work_count, __ATOMIC_RELAXED) >= GNIP_CM_WORK)

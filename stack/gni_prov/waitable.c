@@ -183,7 +183,7 @@ int gnip_waitable_wait(struct gnip_waitable *waitable, int milliseconds,
     return result;
 }
 
-void gnip_waitable_fini(struct gnip_waitable *waitable)
+void gnip_waitable_end_waits(struct gnip_waitable *waitable)
 {
     struct port_timer timer;
 
@@ -194,6 +194,11 @@ void gnip_waitable_fini(struct gnip_waitable *waitable)
         port_idle(&timer, false);
         port_timer_stop(&timer);
     }
+}
+
+void gnip_waitable_fini(struct gnip_waitable *waitable)
+{
+    gnip_waitable_end_waits(waitable);
     if (waitable->event >= 0)
         port_event_close(waitable->event);
     free(waitable->others);

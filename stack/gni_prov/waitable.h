@@ -24,6 +24,8 @@ struct gnip_waitable {
     struct gnip_waitable *set; /* wait set that it belongs to; NULL: none */
 };
 int gnip_waitable_init(struct gnip_waitable *waitable, bool descriptor); /* 0 or -errno */
+/* The owner is being closed: all waits end, also those that begin later. No lock is held. */
+void gnip_waitable_end_waits(struct gnip_waitable *waitable);
 /* Ends all waits first. */
 void gnip_waitable_fini(struct gnip_waitable *waitable);
 /*

@@ -32,25 +32,27 @@ JOB = {
 }
 MODULES = ["cray-ugni", "cray-gni-headers", "cray-pmi", "cray-alpslli", "cray-alpsutil", "cray-alps", "cray-udreg",
            "cray-xpmem", "cray-kdreg", "cray-wlm_detect", "cray-rca", "cray-krca"]
-HEADERS = ["gni_pub.h", "aries/misc/exceptions.h", "pmi.h", "pmi2.h", "pmi_cray.h", "alps/alps.h", "alps/alps_toolAssist.h",
-           "alps/libalpsutil.h", "alps/libalpslli.h", "udreg_pub.h", "xpmem.h", "rca_lib.h", "rs_id.h", "wlm_detect.h",
+HEADERS = ["gni_pub.h", "aries/misc/exceptions.h", "pmi.h", "pmi2.h", "pmi_cray.h", "pmi_cray_ext.h", "alps/alps.h", "alps/alps_toolAssist.h",
+           "alps/libalpsutil.h", "alps/libalpslli.h", "udreg_pub.h", "xpmem.h", "rca_lib.h", "rs_id.h", "rs_meshcoord.h", "wlm_detect.h",
            "kdreg_pub.h", "hugetlbfs.h"]
 # Library → functions that its users call. Those of libugni are listed in docs/ugni-functions.csv.
 FUNCTIONS = {
     "pmi": "PMI_Init PMI_Initialized PMI_Finalize PMI_Get_size PMI_Get_rank PMI_Get_universe_size PMI_Get_appnum PMI_Barrier "
            "PMI_Abort PMI_Get_id PMI_Get_clique_size PMI_Get_clique_ranks PMI_KVS_Get_my_name PMI_KVS_Put PMI_KVS_Commit "
            "PMI_KVS_Get PMI_Allgather PMI_Allgatherv PMI_Bcast PMI_Get_nid PMI_Get_numpes_in_app_on_smp PMI_Get_version_info "
+           "PMI_Get_rank_in_app PMI_Get_app_size PMI_Get_pes_on_smp PMI_Get_nidlist_ptr "
            "PMI2_Init PMI2_Initialized PMI2_Finalize PMI2_Abort PMI2_Job_GetId PMI2_KVS_Put PMI2_KVS_Fence PMI2_KVS_Get "
            "PMI2_Info_GetJobAttr",
     "alpslli": "alps_app_lli_lock alps_app_lli_unlock alps_app_lli_put_request alps_app_lli_get_response "
-               "alps_app_lli_get_response_bytes",
+               "alps_app_lli_get_response_bytes alps_app_lli_put_simple_request",
     "alpsutil": "alps_get_placement_info",
     "udreg": "UDREG_CacheCreate UDREG_CacheAccess UDREG_CacheRelease UDREG_CacheDestroy UDREG_Register UDREG_Unregister "
              "UDREG_DecrRefcount UDREG_Evict UDREG_GetStat",
     "xpmem": "xpmem_version xpmem_make xpmem_remove xpmem_get xpmem_release xpmem_attach xpmem_detach",
     "rca": "rca_get_nodeid rca_get_sysnodes rca_get_meshcoord rca_get_max_dimension",
     "wlm_detect": "wlm_detect_get_active wlm_detect_get_default",
-    "hugetlbfs": "gethugepagesize hugetlbfs_find_path_for_size",
+    "hugetlbfs": "gethugepagesize hugetlbfs_find_path_for_size hugetlbfs_unlinked_fd hugetlbfs_unlinked_fd_for_size "
+                 "hugetlbfs_test_path get_huge_pages free_huge_pages get_hugepage_region free_hugepage_region",
 }
 
 
@@ -134,7 +136,7 @@ def test_ugni_8_functions_link(installed, tmp_path, library, static):
     assert (f"lib{library}.so.0" in command(["readelf", "-d", tmp_path / "probe"])) == (not static)
 
 
-@pytest.mark.parametrize("header, kind", [("gni_pub.h", "gni_ct_cqw_post_descriptor_t"), ("rca_lib.h", "rca_mesh_coord_t"),
+@pytest.mark.parametrize("header, kind", [("gni_pub.h", "gni_ct_cqw_post_descriptor_t"), ("rca_lib.h", "rca_mesh_coord_t"), ("rs_meshcoord.h", "mesh_coord_t"),
                                           ("udreg_pub.h", "struct udreg_cache_attr"), ("xpmem.h", "struct xpmem_addr"),
                                           ("kdreg_pub.h", "kdreg_get_user_delta_args_t")])
 def test_type_is_there(installed, tmp_path, header, kind):

@@ -18,12 +18,12 @@ static void gni_115_event_queue(void **state)
 
     assert_int_equal(gnip_eq_open(&fabric.fid, &attr, &fid, NULL), 0);
     eq = gnip_container(fid, struct gnip_eq, fid);
-    for (word = 0; word < 1024; word++)
+    for (word = 0; word < 4096; word++)
         assert_int_equal(fi_eq_write(fid, 100 + (uint32_t)word, &word, 8, 0), 8);
     assert_int_equal(fi_eq_write(fid, 1, &word, 8, 0), -FI_EAGAIN);
     connected.fid = &domain.fid.fid;
     assert_int_equal(gnip_eq_add(eq, FI_CONNECTED, &connected, sizeof(connected)), 0);
-    for (word = 0; word < 1024; word++) {
+    for (word = 0; word < 4096; word++) {
         assert_int_equal(fi_eq_read(fid, &event, &out, 7, 0), -FI_ETOOSMALL);
         assert_int_equal(fi_eq_read(fid, &event, &out, 8, word % 2 ? FI_PEEK : 0), 8);
         assert_true(event == 100 + word && out == word);

@@ -61,15 +61,16 @@ static int ask(const struct fi_info *hints, struct fi_info **info)
         fi_freeinfo(hints);                         \
     } while (0)
 /* A field that comes back as it was given. */
-#define ECHOED(field, value)                        \
+#define ANSWERED(field, value, answer)              \
     do {                                            \
         struct fi_info *hints = hints_new(), *info; \
         hints->field = value;                       \
         EXPECT_IS(ask(hints, &info), 0);            \
-        EXPECT_IS(info->field, value);              \
+        EXPECT_IS(info->field, answer);             \
         fi_freeinfo(info);                          \
         fi_freeinfo(hints);                         \
     } while (0)
+#define ECHOED(field, value) ANSWERED(field, value, value)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -191,7 +192,9 @@ static int limits_body(struct rank *rank)
     FITS_NOT(hints->ep_attr->rx_ctx_cnt = 129);
     FITS_NOT(hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
     ECHOED(tx_attr->inject_size, 64);
-    ECHOED(tx_attr->inject_size, 8);
+    ANSWERED(tx_attr->inject_size, 8, 64);
+    ANSWERED(tx_attr->iov_limit, 1, 8);
+    ANSWERED(rx_attr->iov_limit, 1, 8);
     FITS_NOT(hints->tx_attr->inject_size = 65);
     FITS(hints->tx_attr->iov_limit = 8);
     FITS_NOT(hints->tx_attr->iov_limit = 9);

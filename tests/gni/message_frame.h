@@ -133,6 +133,7 @@ static inline void open_ep(uint64_t seed)
     trouble = fail_posts = 0;
     broken = 0;
     domain.ctx = &ctx;
+    domain.fabric = &fabric;
     domain.params = (struct gnip_params){.rma_rdma_threshold = 8192, .max_retransmits = 5};
     send_cq = (struct gnip_cq){.capacity = 10000, .format = FI_CQ_FORMAT_TAGGED};
     recv_cq = send_cq;
@@ -142,6 +143,7 @@ static inline void open_ep(uint64_t seed)
     ep->domain = &domain;
     ep->nic = &nic;
     ep->caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV;
+    ep->allowed = ep->caps | FI_INJECT;
     ep->lock = elided;
     ep->fid.fid.fclass = FI_CLASS_EP;
     ep->fid.ops = (struct fi_ops_ep *)&gnip_ep_ops_table;

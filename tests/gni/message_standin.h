@@ -66,6 +66,8 @@ static __attribute__((unused)) struct gnip_ctx ctx;
 
 static __attribute__((unused)) struct gnip_domain domain;
 
+static __attribute__((unused)) struct gnip_fabric fabric;
+
 static __attribute__((unused)) struct gnip_nic nic;
 
 static __attribute__((unused)) struct gnip_vc vc;
@@ -154,7 +156,8 @@ static __attribute__((unused)) struct gnip_mr regions[REGIONS];
 
 static __attribute__((unused)) uint32_t regions_used;
 
-bool gnip_mr_serves(const struct gnip_mr *mr, const void *buffer, uint64_t bytes, bool written)
+bool gnip_mr_serves(const struct gnip_ep *endpoint, const struct gnip_mr *mr, const void *buffer,
+                    uint64_t bytes, bool written)
 {
     uint64_t begin = (uintptr_t)buffer;
 

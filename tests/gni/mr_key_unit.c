@@ -134,8 +134,7 @@ static void gni_131_refused(void **state)
     assert_int_equal(reg(0, 8, FI_SEND, 0, NULL, &mr), -FI_EINVAL);
     assert_int_equal(reg(0, UINT64_MAX, FI_SEND, 0, NULL, &mr), -FI_EINVAL);
     assert_int_equal(reg(BASE, UINT64_MAX, FI_SEND, 0, NULL, &mr), -FI_EINVAL);
-    assert_int_equal(reg(BASE, 8, 0, 0, NULL, &mr), 0); /* no access is a kind of it, too */
-    assert_int_equal(fi_close(&mr->fid), 0);
+    assert_int_equal(reg(BASE, 8, 0, 0, NULL, &mr), -FI_EINVAL);
     assert_int_equal(reg(BASE, 8, FI_SEND | FI_MULTI_RECV, 0, NULL, &mr), -FI_EINVAL);
     assert_int_equal(reg(BASE, 8, FI_SEND, 0, NULL, NULL), -FI_EINVAL);
     assert_int_equal(gnip_mr_reg(&wrong, iov, 8, FI_SEND, 0, 0, 0, &mr, NULL), -FI_EINVAL);

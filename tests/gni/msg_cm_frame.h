@@ -211,7 +211,7 @@ int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buf
     return 0;
 }
 
-int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions)
+int gnip_ep_enable(struct gnip_ep *ep, uint64_t directions, bool strict)
 {
     ep->tx_enabled = true;
     return 0;

@@ -195,7 +195,48 @@ KNOWN = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static int maps_name(const char *name)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int found = 0;
+
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
+        found |= strstr(line, name) != NULL;
+    return found;
+}
+
+/* A file in huge pages without a name, as GASNet uses it. */
+static int nameless(long page)
+{
+    int file = hugetlbfs_unlinked_fd_for_size(page);
+    struct stat status = {.st_nlink = 1};
+    char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    if (file < 0 || memory == MAP_FAILED || fstat(file, &status) != 0)
+        return 0;
+    memset(memory, 1, page);
+    return status.st_nlink == 0 && memory[page - 1] == 1 && maps_name("hugetlbfs") && munmap(memory, page) == 0 && close(file) == 0;
+}
+
+static int huge_pages(void)
+{
+    void *pages = get_huge_pages(100, GHP_DEFAULT), *region = get_hugepage_region(100, GHR_DEFAULT);
+    int file = hugetlbfs_unlinked_fd(), good = file >= 0 && close(file) == 0;
+
+    for (long page = 2l << 20; page <= 512l << 20; page *= 2)
+        good = good && hugetlbfs_find_path_for_size(page) != NULL;
+    good = good && nameless(gethugepagesize()) && nameless(8l << 20) && hugetlbfs_unlinked_fd_for_size(3000) == -1 &&
+           hugetlbfs_test_path(hugetlbfs_find_path()) == 1 && hugetlbfs_test_path("/") == 0 &&
+           hugetlbfs_test_path("/there/is/no/such/path") == -1 && pages != NULL && region != NULL &&
+           ((unsigned long)pages | (unsigned long)region) % gethugepagesize() == 0;
+    free_huge_pages(pages);
+    free_hugepage_region(region);
+    return good;
+}
 
 static int ask(int what, void *answer, size_t room)
 {
@@ -203,6 +244,21 @@ static int ask(int what, void *answer, size_t room)
     int status = -1, bad = alps_app_lli_put_request(what, NULL, 0) != 0 || alps_app_lli_get_response(&status, &bytes) != 0;
 
     return bad || status != 0 || bytes > room ? -1 : alps_app_lli_get_response_bytes(answer, bytes);
+}
+
+/* Numbers and sizes of Cray's header. */
+_Static_assert(ALPS_APP_LLI_ALPS_REQ_APID == 3 && ALPS_APP_LLI_ALPS_REQ_GNI == 7, "requests");
+_Static_assert(sizeof(alpsAppGni_t) == 16 && offsetof(alpsAppGni_t, ptag) == 12, "a credential");
+_Static_assert(sizeof(alpsAppLLIGni_t) == 16 && offsetof(alpsAppLLIGni_t, u) == 8, "the credentials");
+
+static int simple_requests(void)
+{
+    const int32_t nothing[2] = {0, -1};
+
+    return alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_START, NULL, 0) == 0 &&
+           alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_SIGNAL, nothing, sizeof(nothing)) == -1 &&
+           alps_app_lli_put_simple_request(99, NULL, 0) == -1 &&
+           alps_app_lli_put_simple_request(ALPS_APP_LLI_ALPS_REQ_EXITING, NULL, 0) == 0;
 }
 
 int main(void)
@@ -226,7 +282,7 @@ int main(void)
     if (alps && file >= 0 && memory != MAP_FAILED)
         memset(memory, 1, gethugepagesize());
     printf("%s %d %d %u %d %d pages %d\n", getenv("PMI_RANK"), alps, head->count, first->cookie, first->ptag,
-           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1);
+           layout.numPesHere, memory != MAP_FAILED && memory[gethugepagesize() - 1] == 1 && huge_pages() && simple_requests());
     alps = GNI_GetPtag(0, first->cookie, &ptag);
     printf("%s %d %d %d\n", getenv("PMI_RANK"), alps, ptag, GNI_GetJobResInfo(0, first->ptag, GNI_JOB_RES_FMA, &resource));
     return 0;

@@ -267,7 +267,7 @@ static int find_nodes(void *context)
 {
     static int clique[SCATTERED];
     char text[1025];
-    int count, found, nid, i, here = 0;
+    int count, found, nid, i, here = 0, *nids;
 
     WANT(PMI_Init(&spawned) == PMI_SUCCESS);
     WANT(PMI2_Info_GetJobAttr("PMI_process_mapping", text, sizeof(text), &found) == 0 && !found);
@@ -279,6 +279,17 @@ static int find_nodes(void *context)
     WANT(PMI_Get_clique_ranks(clique, count) == PMI_SUCCESS && clique[0] == 0);
     for (i = 0; i < count; i++)
         WANT(scattered((uint32_t)clique[i]) == 0);
+    WANT(PMI_Get_nidlist_ptr((void **)&nids) == PMI_SUCCESS);
+    for (i = 0; i < SCATTERED; i++)
+        WANT(nids[i] == (int)scattered((uint32_t)i));
+    WANT(PMI_Get_pes_on_smp(clique, count - 1) == PMI_ERR_INVALID_LENGTH);
+    memset(clique, 0xff, sizeof(clique));
+    WANT(PMI_Get_pes_on_smp(clique, count) == PMI_SUCCESS);
+    for (i = 0; i < count; i++)
+        WANT(scattered((uint32_t)clique[i]) == 0 && clique[i] > (i == 0 ? -1 : clique[i - 1]));
+    WANT(PMI_Get_app_size(&count) == PMI_SUCCESS && count == SCATTERED);
+    WANT(PMI_Get_rank_in_app(&count) == PMI_SUCCESS && count == 0);
+    WANT(PMI_Get_nidlist_ptr(NULL) == PMI_ERR_INVALID_ARG);
     return PMI_Finalize();
 }
 

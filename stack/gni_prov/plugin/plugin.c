@@ -45,5 +45,7 @@ EXPORTED struct fi_provider *fi_prov_ini(void)
         define(provider, (dom_ops_val_t)which);
     fi_param_define(provider, GNIP_PARAM_MAX_NICS, FI_PARAM_SIZE_T,
                     "NICs of a protection tag at most");
+    fi_param_define(provider, GNIP_PARAM_STRICT, FI_PARAM_BOOL,
+                    "Results as in the man pages, not as in libfabric's own gni");
     return provider;
 }

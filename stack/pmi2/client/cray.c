@@ -214,6 +214,48 @@ int PMI_Get_nid(int rank, int *nid)
     return code;
 }
 
+int PMI_Get_nidlist_ptr(void **nidlist)
+{
+    PORT_CALL(__func__);
+    struct pmi2_client *client = pmi2_enter();
+    struct pmi1_state *state;
+    int code;
+
+    _Static_assert(sizeof(int) == sizeof(uint32_t), "the list is an array of int");
+    if (client == NULL)
+        return PMI_ERR_INIT;
+    state = pmi2_pmi1_state_get(client, &code);
+    if (code == PMI_SUCCESS && nidlist == NULL)
+        code = PMI_ERR_INVALID_ARG;
+    if (code == PMI_SUCCESS)
+        code = pmi2_pmi1_nodes(client, state);
+    if (code == PMI_SUCCESS)
+        *nidlist = state->node_of;
+    pmi2_leave(client);
+    return code;
+}
+
+int PMI_Get_pes_on_smp(int ranks[], int length)
+{
+    PORT_CALL(__func__);
+
+    return PMI_Get_clique_ranks(ranks, length);
+}
+
+int PMI_Get_app_size(int *size)
+{
+    PORT_CALL(__func__);
+
+    return PMI_Get_size(size);
+}
+
+int PMI_Get_rank_in_app(int *rank)
+{
+    PORT_CALL(__func__);
+
+    return PMI_Get_rank(rank);
+}
+
 int PMI_Get_numpes_on_smp(int *num)
 {
     PORT_CALL(__func__);

@@ -143,8 +143,15 @@ int PMI_Allgatherv(void *in, int len, void *out, int *all_lens);
 int PMI_Bcast(void *buf, int len); /* collective: of rank 0 to all */
 /* The node of a rank, as the manager numbers them in PMI_process_mapping. */
 int PMI_Get_nid(int rank, int *nid);
+/* The nodes of all ranks, as an array of int; it belongs to the library until PMI_Finalize. */
+int PMI_Get_nidlist_ptr(void **nidlist);
 int PMI_Get_numpes_on_smp(int *num); /* processes of the job on the caller's node */
-int PMI_Get_numpes_in_app_on_smp(int *num); /* the same: one application per job */
+/* Their ranks, ascending. PMI_ERR_INVALID_LENGTH: they are more than `length`. */
+int PMI_Get_pes_on_smp(int ranks[], int length);
+/* The same of the application: there is one for each job. */
+int PMI_Get_numpes_in_app_on_smp(int *num);
+int PMI_Get_app_size(int *size);
+int PMI_Get_rank_in_app(int *rank);
 int PMI_Get_version(char *version, int length); /* text */
 int PMI_Get_version_info(int *major, int *minor, int *revision);
 

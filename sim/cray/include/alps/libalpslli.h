@@ -16,35 +16,38 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-typedef enum {
-    ALPS_APP_LLI_ALPS_REQ_APID = 1, /* answer: uint64_t */
-    ALPS_APP_LLI_ALPS_REQ_GNI = 2, /* answer: alpsAppLLIGni_t */
-    ALPS_APP_LLI_ALPS_REQ_START = 3, /* answer: none */
-    ALPS_APP_LLI_ALPS_REQ_EXITING = 4, /* answer: none */
-} alpsAppLLIReq_t;
+/* Numbers and records are those of Cray's library, also for programs that were compiled for it. */
+#define ALPS_APP_LLI_ALPS_REQ_SIGNAL 1 /* int32_t[2]: a signal, and a rank or -1; always fails */
+#define ALPS_APP_LLI_ALPS_REQ_EXITING 2 /* answer: none */
+#define ALPS_APP_LLI_ALPS_REQ_APID 3 /* answer: uint64_t */
+#define ALPS_APP_LLI_ALPS_REQ_START 5 /* answer: none */
+#define ALPS_APP_LLI_ALPS_REQ_GNI 7 /* answer: alpsAppLLIGni_t */
 
 #define ALPS_APP_LLI_ALPS_STAT_OK 0
-#define ALPS_APP_LLI_ALPS_STAT_FAIL 1 /* no such request */
+#define ALPS_APP_LLI_ALPS_STAT_REQ 1 /* no such request */
+#define ALPS_APP_LLI_ALPS_STAT_FAIL 5 /* it was not done */
 
 /* A credential for the high-speed network. */
 typedef struct {
-    int device_id;
-    int local_addr; /* PE address of the caller's NIC */
-    uint8_t ptag;
+    uint32_t device_id;
+    int32_t local_addr; /* PE address of the caller's NIC */
     uint32_t cookie;
+    uint32_t ptag;
 } alpsAppGni_t;
 
 typedef struct {
     int count;
     union {
-        alpsAppGni_t *ptr;
-        char buf[sizeof(void *)]; /* the array of `count` credentials starts here */
+        int64_t align;
+        char buf[1]; /* the array of `count` credentials starts here */
     } u;
 } alpsAppLLIGni_t;
 
 int alps_app_lli_lock(void);
 int alps_app_lli_unlock(void);
-int alps_app_lli_put_request(int request, void *data, size_t bytes);
+int alps_app_lli_put_request(int32_t request, const void *data, size_t bytes);
+/* A request without an answer, with locking; -1: it was not done. */
+int alps_app_lli_put_simple_request(int32_t request, const void *data, size_t bytes);
 /* *count: bytes of the answer. */
 int alps_app_lli_get_response(int *status, size_t *count);
 int alps_app_lli_get_response_bytes(void *buffer, size_t bytes);

@@ -67,6 +67,11 @@ typedef enum gnix_auth_key_opt {
     GNIX_USER_KEY_MAX_PER_RANK, /* read only: keys of one process of the node */
     GNIX_MAX_AUTH_KEY_OPTS
 } gnix_auth_key_opt_t;
+/* The limits of a key as an application may keep them; no function of the provider uses it. */
+struct gnix_auth_key_attr {
+    int user_key_limit; /* GNIX_USER_KEY_LIMIT */
+    int prov_key_limit; /* GNIX_PROV_KEY_LIMIT */
+};
 struct fi_gni_auth_key_ops_fab {
     int (*set_val)(uint8_t *auth_key, size_t auth_key_size, gnix_auth_key_opt_t opt, void *val);
     int (*get_val)(uint8_t *auth_key, size_t auth_key_size, gnix_auth_key_opt_t opt, void *val);
@@ -95,16 +100,36 @@ typedef enum dom_ops_val {
     GNI_MAX_RETRANSMITS, /* uint32_t */
     GNI_ERR_INJECT_COUNT, /* int32_t; fails this many attempts; negative: a random number of them */
     GNI_MR_CACHE_LAZY_DEREG, /* int32_t; 0 or 1 */
-    GNI_MR_CACHE, /* const char *; "internal" or "none" */
-    GNI_MR_UDREG_REG_LIMIT, /* uint32_t; only the default */
+    GNI_MR_CACHE, /* const char *; "internal" or "none"; "udreg": as "internal" */
+    GNI_MR_UDREG_REG_LIMIT, /* uint32_t; no effect */
     GNI_MR_SOFT_REG_LIMIT, /* uint32_t */
     GNI_MR_HARD_REG_LIMIT, /* int32_t; -1: none */
     GNI_MR_HARD_STALE_REG_LIMIT, /* uint32_t */
-    GNI_XPMEM_ENABLE, /* bool; only false */
+    GNI_XPMEM_ENABLE, /* bool; no effect */
     GNI_DGRAM_PROGRESS_TIMEOUT, /* uint32_t; ms */
     GNI_EAGER_AUTO_PROGRESS, /* uint32_t; 0 or 1 */
     GNI_NUM_DOM_OPS
 } dom_ops_val_t;
+/* The values as an application may keep them; no function of the provider uses it. */
+struct gnix_ops_domain {
+    uint32_t msg_rendezvous_thresh;
+    uint32_t rma_rdma_thresh;
+    uint32_t ct_init_size; /* GNI_CONN_TABLE_... */
+    uint32_t ct_max_size;
+    uint32_t ct_step;
+    uint32_t vc_id_table_capacity;
+    uint32_t mbox_page_size;
+    uint32_t mbox_num_per_slab;
+    uint32_t mbox_maxcredit;
+    uint32_t mbox_msg_maxsize;
+    uint32_t rx_cq_size;
+    uint32_t tx_cq_size;
+    uint32_t max_retransmits;
+    int32_t err_inject_count;
+    bool xpmem_enabled;
+    uint32_t dgram_progress_timeout;
+    uint32_t eager_auto_progress;
+};
 struct fi_gni_ops_domain {
     int (*set_val)(struct fid *fid, dom_ops_val_t t, void *val);
     int (*get_val)(struct fid *fid, dom_ops_val_t t, void *val);

@@ -183,12 +183,21 @@ struct lnet_config_route {
     lnet_nid_t gateway;
 };
 /* Whether the settings of a node can work. False: *error is malloc'd text. */
-bool lnet_config_check(const struct lnet_node *node, char **error);
+bool lnet_config_check(struct lnet_node *node, char **error);
 /* 0, or -EINVAL and *error. The results are malloc'd arrays. */
 int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
                          uint32_t *count, char **error);
 int lnet_config_routes(const struct lnet_node *node, struct lnet_config_route **routes,
                        uint32_t *count, char **error);
+/* Writes what the rules mean on this node as a text of `networks`; changes `rules`. 0 or -EINVAL.
+ */
+int lnet_config_ip2nets(const struct lnet_node *node, char *rules, char *networks, size_t size,
+                        char **error);
+/* The next entry of a list that ends at ';', a newline or a carriage return; a comment from '#' to
+ * there is cut off. Changes the text. NULL: there are no more. */
+char *lnet_config_entry(char **more);
+/* The next comma outside of brackets, or the end. NULL: brackets do not match. */
+char *lnet_config_comma(char *text);
 /* Copies a text that fits: its length was checked. */
 void lnet_copy_text(char *to, size_t size, const char *from);
 char *lnet_text(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -60,8 +60,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Where the entry ends: a comma outside of brackets, or the end. NULL: brackets do not match. */
-static char *entry_end(char *text)
+char *lnet_config_comma(char *text)
 {
     int depth = 0;
 
@@ -80,7 +79,7 @@ static char *entry_end(char *text)
 static int parse_interfaces(char *text, struct lnet_config_net *net, char **error)
 {
     while (*text != '\0') {
-        char *end = entry_end(text), *next, *name, *brackets;
+        char *end = lnet_config_comma(text), *next, *name, *brackets;
 
         if (end == NULL)
             return refuse(error, lnet_text("networks: brackets do not match"));
@@ -146,7 +145,7 @@ static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *c
     *nets = NULL;
     *count = 0;
     while (rc == 0 && *text != '\0') {
-        char *end = entry_end(text), *next;
+        char *end = lnet_config_comma(text), *next;
         struct lnet_config_net *more;
 
         if (end == NULL)
@@ -165,60 +164,6 @@ static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *c
     return rc;
 }
 
-/* `ip2nets`: "tcp(eth0) 192.168.0.*; o2ib 10.0.[1-4].*": entries whose pattern matches an address
- * of the node; the first one of a network counts. */
-static bool matches_node(const struct lnet_node *node, char *pattern)
-{
-    LIST_HEAD(expressions);
-    bool found = false;
-    uint32_t i;
-
-    if (cfs_ip_addr_parse(pattern, (int)strlen(pattern), &expressions) != 0)
-        return false;
-    for (i = 0; i < node->interface_count && !found; i++)
-        found = cfs_ip_addr_match(node->interfaces[i].address, &expressions) != 0;
-    cfs_ip_addr_free(&expressions);
-    return found;
-}
-
-/* Whether the list "tcp(eth0),gni" has that network already. */
-static bool names_net(const char *networks, const char *net)
-{
-    size_t length = strcspn(net, "([");
-    const char *at = networks;
-
-    while (*at != '\0') {
-        if (strcspn(at, "([,") == length && strncmp(at, net, length) == 0)
-            return true;
-        at = entry_end((char *)at);
-        if (at == NULL || *at == '\0')
-            return false;
-        at++;
-    }
-    return false;
-}
-
-static void networks_of_ip2nets(const struct lnet_node *node, char *rules, char *networks,
-                                size_t size)
-{
-    char *entry, *more = rules;
-    size_t used = 0;
-
-    networks[0] = '\0';
-    while ((entry = strsep(&more, ";\n")) != NULL) {
-        char *words = trim(entry), *net = strsep(&words, " \t"), *pattern;
-
-        while (words != NULL && (pattern = strsep(&words, " \t")) != NULL) {
-            if (*pattern == '\0' || !matches_node(node, pattern))
-                continue;
-            if (!names_net(networks, net))
-                used += (size_t)snprintf(networks + used, size - used, "%s%s", used > 0 ? "," : "",
-                                         net);
-            break;
-        }
-    }
-}
-
 int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
                          uint32_t *count, char **error)
 {
@@ -233,9 +178,8 @@ int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **
         return refuse(error, lnet_text("networks, ip2nets: the text is too long"));
     if (*ip2nets != '\0') {
         lnet_copy_text(rules, sizeof(rules), ip2nets);
-        networks_of_ip2nets(node, rules, text, sizeof(text));
-        if (text[0] == '\0')
-            return refuse(error, lnet_text("ip2nets: no rule matches an address of the node"));
+        if (lnet_config_ip2nets(node, rules, text, sizeof(text), error) != 0)
+            return -EINVAL;
     } else {
         lnet_copy_text(text, sizeof(text), *networks != '\0' ? networks : "tcp");
     }
@@ -307,7 +251,12 @@ static bool is_own(const lnet_nid_t *nids, uint32_t count, lnet_nid_t nid)
     return false;
 }
 
-static bool check_routes(const struct lnet_node *node, const struct lnet_config_net *nets,
+/*
+ * As when LNet starts: `routes` may be one text for all machines. A route to a local network is
+ * skipped, and so is one whose gateway is on a network that the node has no interface on. The
+ * latter may also be a mistake.
+ */
+static bool check_routes(struct lnet_node *node, const struct lnet_config_net *nets,
                          uint32_t net_count, const lnet_nid_t *nids, uint32_t nid_count,
                          char **error)
 {
@@ -317,20 +266,22 @@ static bool check_routes(const struct lnet_node *node, const struct lnet_config_
 
     for (i = 0; rc == 0 && i < count; i++) {
         uint32_t local = LNET_NIDNET(routes[i].gateway);
-        const char *why = NULL;
+        char *text;
 
         if (is_own(nids, nid_count, routes[i].gateway))
             continue; /* this node is the router */
-        if (local == routes[i].net)
-            why = "the gateway is on the network that it is a gateway to";
-        else if (is_local_net(nets, net_count, routes[i].net))
-            why = "the network is a local one";
-        else if (!is_local_net(nets, net_count, local))
-            why = "the node has no interface on the network of the gateway";
-        if (why != NULL) {
-            *error = lnet_text("routes: %s by %s: %s", libcfs_net2str(routes[i].net),
-                               libcfs_nid2str(routes[i].gateway), why);
-            rc = -EINVAL;
+        if (local == routes[i].net) {
+            rc = refuse(
+                error, lnet_text("routes: %s by %s: the gateway is on the network that it is a "
+                                 "gateway to",
+                                 libcfs_net2str(routes[i].net), libcfs_nid2str(routes[i].gateway)));
+        } else if (!is_local_net(nets, net_count, routes[i].net) &&
+                   !is_local_net(nets, net_count, local)) {
+            text = lnet_text("routes: %s by %s is skipped: the node has no interface on the "
+                             "network of the gateway",
+                             libcfs_net2str(routes[i].net), libcfs_nid2str(routes[i].gateway));
+            lnet_host_warn(node, LNET_WARNING_SETTING, text);
+            free(text);
         }
     }
     free(routes);
@@ -353,7 +304,7 @@ static bool check_drivers(const struct lnet_node *node, const struct lnet_config
     return good;
 }
 
-bool lnet_config_check(const struct lnet_node *node, char **error)
+bool lnet_config_check(struct lnet_node *node, char **error)
 {
     struct lnet_config_net *nets;
     uint32_t count, nid_count = 0, i, nis = 1;

@@ -164,6 +164,10 @@ extern const struct lnet_lnd lnet_lnd_lo;
 struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid);
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid);
 void lnet_peers_free(struct lnet_instance *instance);
+/* As LNetCtl does: `nid` LNET_NID_ANY is the peer itself. */
+int lnet_peer_add(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid, bool multi_rail);
+int lnet_peer_delete(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid);
+int lnet_peers_start(struct lnet_node *node); /* those of the settings */
 lnet_nid_t lnet_peer_primary(struct lnet_instance *instance, lnet_nid_t nid);
 lnet_nid_t lnet_msg_initiator(const struct lnet_msg *msg); /* primary NID of the sender */
 void lnet_peer_received(struct lnet_peer_ni *peer);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nidstr.h"
+#include "lnet/export.h"
 
 #define TEXT_MAX 4096 /* of a parameter */
 
@@ -304,6 +305,17 @@ static bool check_drivers(const struct lnet_node *node, const struct lnet_config
     return good;
 }
 
+/* What the reader of a file has found. */
+static void warn_of_file(struct lnet_node *node)
+{
+    uint32_t i;
+
+    for (i = 0; i < node->setting_count; i++) {
+        if (strcmp(node->settings[i].name, LNET_SETTING_WARNING) == 0)
+            lnet_host_warn(node, LNET_WARNING_SETTING, node->settings[i].value);
+    }
+}
+
 bool lnet_config_check(struct lnet_node *node, char **error)
 {
     struct lnet_config_net *nets;
@@ -319,5 +331,7 @@ bool lnet_config_check(struct lnet_node *node, char **error)
            check_routes(node, nets, count, nids, nid_count, error);
     free(nids);
     free(nets);
+    if (good)
+        warn_of_file(node);
     return good;
 }

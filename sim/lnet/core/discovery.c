@@ -36,8 +36,8 @@ static void move_to(struct lnet_peer_ni *peer_ni, struct lnet_peer *peer)
 
     if (from == peer)
         return;
-    if (from->discovery != NULL)
-        return; /* it will find out itself */
+    if (from->discovery != NULL || from->configured)
+        return; /* it will find out itself, or somebody knows better */
 
     list_move_tail(&peer_ni->on_peer, &peer->nis);
     peer_ni->peer = peer;
@@ -56,6 +56,8 @@ static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct l
     if (bytes < sizeof(*info) || info->pi_magic != LNET_PROTO_PING_MAGIC ||
         (info->pi_features & LNET_PING_FEAT_MULTI_RAIL) == 0)
         return false;
+    if (peer->configured)
+        return true;
 
     room = (uint32_t)((bytes - sizeof(*info)) / sizeof(info->pi_ni[0]));
     nis = info->pi_nnis < room ? info->pi_nnis : room;
@@ -66,7 +68,7 @@ static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct l
             return false;
         move_to(peer_ni, peer);
     }
-    if (nis > 1)
+    if (nis > 1 && lnet_peer_ni_find(node->instance, info->pi_ni[1].ns_nid)->peer == peer)
         peer->primary = info->pi_ni[1].ns_nid;
     peer->multi_rail = true;
     return true;

@@ -172,13 +172,23 @@ bool lnet_live_start(const struct lnet_live_parameter *parameters, uint32_t coun
 bool lnet_live_start_file(const char *path, const struct lnet_live_parameter *more, uint32_t count,
                           char **error)
 {
-    const struct lnet_export_host host = {.tcp_only = true};
+    struct lnet_export_host host = {.tcp_only = true};
+    struct interfaces *all = calloc(1, sizeof(*all));
     struct lnet_settings config = {0};
     uint32_t i;
     bool ok;
 
+    if (all == NULL) {
+        *error = lnet_text("no memory");
+        return false;
+    }
+    add_of_system(all, false);
+    add_of_system(all, true);
+    host.interfaces = all->interface;
+    host.interface_count = all->count;
     lnet_settings_add(&config, "lnet.accept", "all");
     ok = lnet_export_read(&config, path, &host, error);
+    free(all);
     for (i = 0; ok && i < count; i++)
         lnet_settings_add(&config, more[i].name, more[i].value);
     if (ok)

@@ -195,12 +195,56 @@ static void rules_of_ip2nets(void **state)
         assert_string_equal(meaning("ip2nets", cases[i].rules, NULL, NULL), cases[i].means);
 }
 
+/* ---- networks -------------------------------------------------------------------------------- */
+
+static void texts_of_networks(void **state)
+{
+    static const struct {
+        const char *networks, *means;
+    } cases[] = {
+        {"tcp(eth0), o2ib(ib0)", "tcp(eth0),o2ib(ib0); "},
+        {"tcp o2ib", "tcp; "}, /* the manual's for a router; the kernel skips the second word */
+        {"tcp(eth0) o2ib(ib0)", "tcp(eth0); "},
+        {" tcp1 (eth0 , eth1) [0,1] , lo,\to2ib [0]", "tcp1(eth0,eth1),o2ib; "},
+        {"tcp(eth0),tcp0(eth1)", "tcp(eth0,eth1); "},
+        {"tcp(eth0", "error: networks: brackets do not match: \"tcp(eth0\""},
+        {"tcp)", "error: networks: brackets do not match: \"tcp)\""},
+        {"tcp(eth0)(eth1)", "error: networks: \"(eth1)\" does not belong there"},
+        {"tcp:eth0", "error: networks: \":eth0\" does not belong there"},
+        {"tcpx", "error: networks: \"tcpx\" is not a network"},
+        {"tcp,,o2ib", "error: networks: \"\" is not a network"},
+        {"tcp()", "tcp; "},
+        {"tcp, ", "tcp; "},
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(meaning("networks", cases[i].networks, NULL, NULL), cases[i].means);
+}
+
+TEST_IN(skipped_words_are_a_warning, .nodes = 4,
+        .own = {{{"accept", "all"}},
+                {{"accept", "all"}},
+                {{"accept", "all"}},
+                {{"networks", "tcp o2ib"}}})
+{
+    warned[0] = '\0';
+    sim_finding_for_each(add_warning, NULL);
+    assert_string_equal(warned,
+                        "networks: words behind tcp are skipped: commas separate networks|");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_for_all_machines), cmocka_unit_test(skipped_routes_are_warnings),
-        cmocka_unit_test(comments_and_separators), cmocka_unit_test(lists_in_routes),
+        cmocka_unit_test(routes_for_all_machines),
+        cmocka_unit_test(skipped_routes_are_warnings),
+        cmocka_unit_test(comments_and_separators),
+        cmocka_unit_test(lists_in_routes),
         cmocka_unit_test(rules_of_ip2nets),
+        cmocka_unit_test(texts_of_networks),
+        cmocka_unit_test(skipped_words_are_a_warning),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

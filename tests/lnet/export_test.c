@@ -184,6 +184,77 @@ static void networks_by_address(void **state)
                         ":2: \"net-spec\" names no network");
 }
 
+/* ---- texts of parameters --------------------------------------------------------------------- */
+
+static const char *options(const char *text)
+{
+    static char result[4096];
+    struct lnet_settings config = {0};
+    char *error = NULL;
+    uint32_t i;
+
+    result[0] = '\0';
+    if (!lnet_options_read(&config, text, &error))
+        snprintf(result, sizeof(result), "error: %s", error);
+    free(error);
+    for (i = 0; result[0] != 'e' && i < config.count; i++)
+        sprintf(result + strlen(result), "%s=%s|", config.settings[i].name,
+                config.settings[i].value);
+    lnet_settings_free(&config);
+    return result;
+}
+
+static void texts_of_parameters(void **state)
+{
+    static const struct {
+        const char *text, *means;
+    } cases[] = {
+        {"networks=tcp(eth0, eth1) accept_port=9988\n ksocklnd.credits=64",
+         "networks=tcp(eth0, eth1)|accept_port=9988|ksocklnd.credits=64|"},
+        {"routes='tcp1 10.0.0.1@tcp' \"ip2nets=tcp *.*.*.*\"",
+         "routes=tcp1 10.0.0.1@tcp|ip2nets=tcp *.*.*.*|"},
+        /* Files of modprobe, as in the manual. */
+        {"# LNet\noptions lnet networks=\"tcp0(eth0)\" routes=\"gni 7@tcp\"\n"
+         "options ksocklnd credits=64 # behind\n"
+         "options  lnet_selftest brw_inject_errors=1\n"
+         "alias lustre llite a=b\nsoftdep x post: y\n install lnet /bin/true x=y\naccept=all\n",
+         "lnet.networks=tcp0(eth0)|lnet.routes=gni 7@tcp|ksocklnd.credits=64|"
+         "lnet_selftest.brw_inject_errors=1|accept=all|"},
+        {"options lnet 'ip2nets=\"tcp0 192.168.0.*; gni 1.2.3.4\"' 'routes=\"tcp [2,10]@gni\"'",
+         "lnet.ip2nets=tcp0 192.168.0.*; gni 1.2.3.4|lnet.routes=tcp [2,10]@gni|"},
+        {"options lnet ip2nets=\"tcp 10.0.*.*; \\\n o2ib 10.1.*.*\" \\\r\n accept=none\r\n",
+         "lnet.ip2nets=tcp 10.0.*.*;  o2ib 10.1.*.*|lnet.accept=none|"},
+        {"options ko2iblnd-opa credits=7\noptions", "ko2iblnd_opa.credits=7|"},
+        {"", ""},
+        {"networks", "error: \"networks\": name=value is needed"},
+        {"=tcp", "error: \"=tcp\": name=value is needed"},
+        {"options lnet networks", "error: \"networks\": name=value is needed"},
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(options(cases[i].text), cases[i].means);
+}
+
+static void known_parameters(void **state)
+{
+    static const char *const known[] = {
+        "networks",         "lnet.config_on_load", "use_tcp_bonding",        "lnet_retry_count",
+        "ksocklnd.credits", "ksocklnd.nscheds",    "ko2iblnd.fmr_pool_size", "ptlrpc.whatever"};
+    static const char *const unknown[] = {"network",       "lnet.alive_router_check_interval",
+                                          "ksocklnd.cred", "ko2iblnd.edits",
+                                          "lnet.",         "networks ip2nets"};
+    size_t i;
+
+    (void)state;
+    lnet_sim_register_drivers();
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        assert_true(lnet_param_known(known[i]));
+    for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+        assert_false(lnet_param_known(unknown[i]));
+}
+
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 static void peers_of_a_file(void **state)
@@ -265,13 +336,17 @@ static void add_warning(const struct sim_finding *finding, void *texts)
 
 TEST_IN(warnings_of_files_and_peers,
         .own = {{{"lnet.warning", "the file says so"},
+                 {"router_sensitivity_percentage", "50"},
+                 {"lnet.config_on_load", "1"},
                  {"lnet.peer", "multi-rail 10.0.0.8@tcp 10.0.0.9@tcp"},
                  {"lnet.peer", "multi-rail 10.0.0.9@tcp 10.0.0.7@tcp"}}})
 {
     char texts[512] = "";
 
     sim_finding_for_each(add_warning, texts);
-    assert_string_equal(texts, "the file says so|peer: \"multi-rail 10.0.0.9@tcp 10.0.0.7@tcp\": "
+    assert_string_equal(texts, "the file says so|"
+                               "router_sensitivity_percentage: there is no such parameter|peer: "
+                               "\"multi-rail 10.0.0.9@tcp 10.0.0.7@tcp\": "
                                "error 17: a NID belongs to another peer|");
     assert_int_equal(LNetPrimaryNID(libcfs_str2nid("10.0.0.9@tcp")),
                      libcfs_str2nid("10.0.0.8@tcp"));
@@ -287,6 +362,8 @@ int main(void)
         cmocka_unit_test(sections_of_other_releases),
         cmocka_unit_test(several_documents),
         cmocka_unit_test(networks_by_address),
+        cmocka_unit_test(texts_of_parameters),
+        cmocka_unit_test(known_parameters),
         cmocka_unit_test(peers_of_a_file),
         cmocka_unit_test(configured_peers_are_multi_rail),
         cmocka_unit_test(discovery_leaves_configured_peers),

@@ -177,6 +177,7 @@ bool lnet_peer_usable(struct lnet_peer_ni *peer, struct lnet_ni *ni);
 /* An entry of the `networks` parameter: a network with interfaces. */
 struct lnet_config_net {
     uint32_t id;
+    bool more_words; /* behind it, which are skipped */
     uint32_t interface_count;
     char interfaces[16][32];
 };

@@ -12,6 +12,7 @@
 #include "lnet/export.h"
 
 #define TEXT_MAX 4096 /* of a parameter */
+#define BLANKS " \t\n\v\f\r"
 
 char *lnet_text(const char *format, ...)
 {
@@ -100,27 +101,41 @@ static int parse_interfaces(char *text, struct lnet_config_net *net, char **erro
     return 0;
 }
 
+/* Cuts "(...)" or "[...]" off at *text, and blanks behind it. NULL: its end is missing. */
+static char *parse_brackets(char **text, const char *close)
+{
+    char *inside = *text + 1, *end = strpbrk(inside, close);
+
+    if (end == NULL)
+        return NULL;
+    **text = *end = '\0';
+    *text = end + 1 + strspn(end + 1, BLANKS);
+    return inside;
+}
+
+/* "tcp(eth0,eth1)[0]". Words behind that are skipped, as in the kernel. */
 static int parse_net(char *text, struct lnet_config_net *net, char **error)
 {
-    char *open = strchr(text, '('), *close = strrchr(text, ')'), *brackets;
-    char *name;
+    char *name = text + strspn(text, BLANKS), *rest = name + strcspn(name, BLANKS ":()[],");
+    char *end = rest, *interfaces = NULL, *whole = text;
 
     memset(net, 0, sizeof(*net));
-    if ((open == NULL) != (close == NULL) || (open != NULL && close < open))
-        return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
-    brackets = strchr(close != NULL ? close : text, '[');
-    if (brackets != NULL)
-        *brackets = '\0';
-    if (open != NULL)
-        *open = *close = '\0';
-    name = trim(text);
+    rest += strspn(rest, BLANKS);
+    if (*rest == '(') {
+        interfaces = parse_brackets(&rest, ")");
+        if (interfaces == NULL)
+            return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", whole));
+    }
+    if (*rest == '[' && parse_brackets(&rest, "]") == NULL)
+        return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", whole));
+    if (*rest != '\0' && strchr(":()[]", *rest) != NULL)
+        return refuse(error, lnet_text("networks: \"%s\" does not belong there", rest));
+    net->more_words = *rest != '\0';
+    *end = '\0';
     net->id = libcfs_str2net(name);
     if (net->id == LNET_NIDNET(LNET_NID_ANY))
         return refuse(error, lnet_text("networks: \"%s\" is not a network", name));
-    if (open == NULL)
-        return 0;
-
-    return parse_interfaces(open + 1, net, error);
+    return interfaces != NULL ? parse_interfaces(interfaces, net, error) : 0;
 }
 
 /* Adds the interfaces of a network that was named before to it. */
@@ -131,6 +146,7 @@ static bool merge(struct lnet_config_net *nets, uint32_t count)
     for (i = 0; i < count; i++) {
         if (nets[i].id != nets[count].id)
             continue;
+        nets[i].more_words |= nets[count].more_words;
         for (j = 0; j < nets[count].interface_count && nets[i].interface_count < 16; j++)
             lnet_copy_text(nets[i].interfaces[nets[i].interface_count++],
                            sizeof(nets[i].interfaces[0]), nets[count].interfaces[j]);
@@ -151,6 +167,8 @@ static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *c
 
         if (end == NULL)
             return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
+        if (text[strspn(text, BLANKS)] == '\0')
+            break; /* behind the last comma */
         next = *end == '\0' ? end : end + 1;
         *end = '\0';
         more = realloc(*nets, (*count + 1) * sizeof(**nets));
@@ -305,14 +323,32 @@ static bool check_drivers(const struct lnet_node *node, const struct lnet_config
     return good;
 }
 
-/* What the reader of a file has found. */
-static void warn_of_file(struct lnet_node *node)
+/* What has no effect, and what the reader of a file has found. */
+static void warn(struct lnet_node *node, const struct lnet_config_net *nets, uint32_t count)
 {
     uint32_t i;
 
+    for (i = 0; i < count; i++) {
+        char *text;
+
+        if (!nets[i].more_words)
+            continue;
+        text = lnet_text("networks: words behind %s are skipped: commas separate networks",
+                         libcfs_net2str(nets[i].id));
+        lnet_host_warn(node, LNET_WARNING_SETTING, text);
+        free(text);
+    }
     for (i = 0; i < node->setting_count; i++) {
-        if (strcmp(node->settings[i].name, LNET_SETTING_WARNING) == 0)
-            lnet_host_warn(node, LNET_WARNING_SETTING, node->settings[i].value);
+        const struct lnet_setting *setting = &node->settings[i];
+        char *text;
+
+        if (strcmp(setting->name, LNET_SETTING_WARNING) == 0) {
+            lnet_host_warn(node, LNET_WARNING_SETTING, setting->value);
+        } else if (!lnet_param_known(setting->name)) {
+            text = lnet_text("%s: there is no such parameter", setting->name);
+            lnet_host_warn(node, LNET_WARNING_SETTING, text);
+            free(text);
+        }
     }
 }
 
@@ -329,9 +365,9 @@ bool lnet_config_check(struct lnet_node *node, char **error)
     good = good && nids != NULL && check_nis(node, nets, count, nids, &nid_count, error) &&
            check_drivers(node, nets, count, error) &&
            check_routes(node, nets, count, nids, nid_count, error);
+    if (good)
+        warn(node, nets, count);
     free(nids);
     free(nets);
-    if (good)
-        warn_of_file(node);
     return good;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Module parameters from a file in the format of `lnetctl export`. */
+/* Module parameters from a text, or from a file in the format of `lnetctl export`. */
 #ifndef JACQUARD_LNET_EXPORT_H
 #define JACQUARD_LNET_EXPORT_H
 
@@ -25,6 +25,11 @@ struct lnet_settings { /* all zero: empty */
 
 void lnet_settings_add(struct lnet_settings *config, const char *name, const char *value);
 void lnet_settings_free(struct lnet_settings *config);
+/*
+ * Adds what a text says: name=value, separated by blanks, or lines as in the files of modprobe.
+ * Blanks inside of quotes or brackets belong to the value. False: *error is malloc'd.
+ */
+bool lnet_options_read(struct lnet_settings *config, const char *text, char **error);
 /*
  * Adds what the file says: networks, by address or not, tunables, routes, peers, routing, buffers,
  * global. False: *error is malloc'd, "FILE:LINE: ...". Counters and states that an export also

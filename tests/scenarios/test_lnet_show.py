@@ -93,7 +93,6 @@ def test_a_bad_export_names_file_and_line(tmp_path, text, message):
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
-NETWORKS = [{"name": "ethernet", "topology": "single-switch", "nodes": 4}]
 BY_ADDRESS = """ip2nets:
   - net-spec: tcp
     ip-range: {0: "10.0.0.[1-2]"}
@@ -107,9 +106,9 @@ def test_networks_by_the_address_of_each_node(tmp_path):
     """Each node of an entry has the networks of its own address; the section that lnetctl does not have is a finding."""
     (tmp_path / "all").write_text(BY_ADDRESS)
     (tmp_path / "scenario.yaml").write_text(yaml.dump({
-        "networks": NETWORKS, "lnet": {"nodes": [{"nodes": "0-3", "export": "all", "start": True}],
+        "fabric": {"name": "ethernet", "topology": "single-switch", "nodes": 4}, "lnet": {"nodes": [{"nodes": "0-3", "export": "all", "start": True}],
                                        "show": [{"at": "1ms", "nodes": "0-3", "command": "net show"}]},
-        "jobs": [{"name": "idle", "nodes": "0", "workload": "program", "program": "/bin/true"}]}))
+        "jobs": [{"name": "peers", "nodes": "0-1", "workload": "lnet_put", "args": {"bytes": "4KiB", "messages": 10}}]}))
     done = run(tmp_path / "scenario.yaml", "--json")
     result = json.loads(done.stdout)
     nids = [yaml.safe_load(shown(result)[node, "net show"]["output"])["net"][1]["local NI(s)"][0]["nid"] for node in range(4)]

@@ -168,6 +168,9 @@ void lnet_peers_free(struct lnet_instance *instance);
 int lnet_peer_add(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid, bool multi_rail);
 int lnet_peer_delete(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid);
 int lnet_peers_start(struct lnet_node *node); /* those of the settings */
+/* Somebody says that the peer is alive or dead. */
+int lnet_peer_notify(struct lnet_node *node, lnet_nid_t nid, bool alive);
+const char *lnet_peer_state_text(const struct lnet_peer_ni *peer); /* "up", "down" or "NA" */
 lnet_nid_t lnet_peer_primary(struct lnet_instance *instance, lnet_nid_t nid);
 lnet_nid_t lnet_msg_initiator(const struct lnet_msg *msg); /* primary NID of the sender */
 void lnet_peer_received(struct lnet_peer_ni *peer);
@@ -242,6 +245,8 @@ int lnet_fail_nid(struct lnet_node *node, lnet_nid_t nid, int threshold);
 /* ---- route.c, router.c, pinger.c, ping.c
  * ----------------------------------------------- */
 
+/* Whether the route can be added: 0, or the error of lnet_route_add. */
+int lnet_route_check(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway);
 int lnet_route_add(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway,
                    uint32_t priority);
 int lnet_route_delete(struct lnet_node *node, uint32_t net, lnet_nid_t gateway);
@@ -264,6 +269,8 @@ void lnet_router_return_credits(struct lnet_msg *msg);
 void lnet_router_resume(struct lnet_msg *msg);
 /* Switches forwarding on or off while LNet runs. */
 int lnet_router_set(struct lnet_node *node, bool on);
+/* How many buffers a router has, 0: the defaults; negative: as before. */
+int lnet_router_resize(struct lnet_node *node, int tiny, int small, int large);
 void lnet_pinger_start(struct lnet_node *node);
 /* check_routers_before_use: waits until every gateway was pinged. */
 void lnet_pinger_wait(struct lnet_node *node);
@@ -298,6 +305,8 @@ void lnet_discovery_free(struct lnet_instance *instance);
 /* True: the message waits until the peer is known. */
 bool lnet_discovery_delays(struct lnet_msg *msg, struct lnet_peer_ni *peer);
 void lnet_discovery_wait(struct lnet_node *node, lnet_nid_t nid);
+/* Discovers a peer even if it was before, and waits. 0, or why it did not answer. */
+int lnet_discovery_again(struct lnet_node *node, lnet_nid_t nid);
 void lnet_ping_stop(struct lnet_node *node);
 void lnet_ping_free(struct lnet_instance *instance);
 

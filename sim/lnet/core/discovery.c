@@ -145,6 +145,7 @@ static void ping_done(struct lnet_ping *ping)
     struct lnet_discovery *discovery = sim_container_of(ping, struct lnet_discovery, ping);
     bool knows_discovery = (ping->info.pi_features & LNET_PING_FEAT_DISCOVERY) != 0;
 
+    discovery->peer->discovery_status = ping->replied ? 0 : ping->status;
     if (!ping->replied) {
         release(discovery, false);
         return;
@@ -246,6 +247,24 @@ void lnet_discovery_wait(struct lnet_node *node, lnet_nid_t nid)
             return;
         lnet_host_wait(node, SIM_NEVER, "waiting until LNet has discovered a peer");
     }
+}
+
+int lnet_discovery_again(struct lnet_node *node, lnet_nid_t nid)
+{
+    struct lnet_peer_ni *peer_ni = lnet_peer_ni_get(node, nid);
+
+    if (peer_ni == NULL)
+        return -ENOMEM;
+    if (peer_ni->peer->discovery == NULL)
+        peer_ni->peer->up_to_date = false;
+    lnet_discovery_wait(node, nid);
+    if (node->state != LNET_RUNNING)
+        return -ESHUTDOWN;
+    peer_ni = lnet_peer_ni_find(node->instance, nid);
+    if (node->instance->push == NULL || lnet_ni_by_nid(node->instance, nid) != NULL ||
+        peer_ni->peer->up_to_date)
+        return 0;
+    return peer_ni->peer->discovery_status < 0 ? peer_ni->peer->discovery_status : -EHOSTUNREACH;
 }
 
 /* ---- the push target --------------------------------------------------------------------------

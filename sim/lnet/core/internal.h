@@ -86,6 +86,7 @@ struct lnet_peer {
     struct lnet_discovery *discovery; /* NULL: not in progress */
     bool up_to_date; /* discovered */
     bool configured; /* its NIDs stay as they are */
+    int discovery_status; /* of the last one: 0 or a negative errno */
 };
 
 /* One NID of a peer. What each message uses comes first. */

@@ -26,3 +26,7 @@ set_target_properties(fuzz_lnet_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${
 add_test(NAME fuzz_lnet_api COMMAND fuzz_lnet_api_fixed 200 ${lnet_api_corpus})
 set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 300)
 jacquard_fuzz(fuzz_lnet_api REPLAYED SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})
+
+# Texts of parameters and files of lnetctl (./dev fuzz lnet_config).
+jacquard_fuzz(fuzz_lnet_config SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_lnet_config.c DEPENDS jacquard_lnet m
+              INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)

@@ -2,7 +2,7 @@
 # LNet's core over a driver of the tests: tests/lnet/world.h.
 jacquard_shared(lnet_world SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/world.c ${CMAKE_SOURCE_DIR}/tests/lnet/wire.c
                 DEPENDS jacquard_lnet INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)
-foreach(area IN ITEMS consumer init eq md match event move lo credit route health fault discovery)
+foreach(area IN ITEMS config control consumer init eq md match event export move lo credit route health fault discovery)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/lnet/${area}_test.c)
     jacquard_test(lnet_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/${area}_test.c ${lnet_world}
@@ -26,3 +26,7 @@ set_target_properties(fuzz_lnet_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${
 add_test(NAME fuzz_lnet_api COMMAND fuzz_lnet_api_fixed 200 ${lnet_api_corpus})
 set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 300)
 jacquard_fuzz(fuzz_lnet_api REPLAYED SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})
+
+# Texts of parameters and files of lnetctl (./dev fuzz lnet_config).
+jacquard_fuzz(fuzz_lnet_config SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_lnet_config.c DEPENDS jacquard_lnet m
+              INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)

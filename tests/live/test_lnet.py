@@ -138,6 +138,17 @@ def config_file(path, *nids, routing=False, more=""):
     return path
 
 
+def test_a_file_of_an_old_release(hosts, tmp_path):
+    """Up to Lustre 2.9 the network has the NID and the tunables; sections that are not known are warnings."""
+    config = tmp_path / "node.yaml"
+    config.write_text(f"network: []\nroute:\nnet:\n  - net: tcp\n    nid: {hosts(1)}@tcp\n    interfaces: {{0: eth7}}\n"
+                      "    tunables: {peer_timeout: -1, peer_credits: 12}\n")
+    with daemon(config, "--set", f"accept_port={PORT}", "--control", tmp_path / "socket") as (_, lines):
+        assert f"12345-{hosts(1)}@tcp\n" in lines
+        done = run(JACQUARD, "lnetctl", "--socket", tmp_path / "socket", "net", "show", "-v")
+        assert "peer_credits: 12" in done.stdout and "peer_timeout: 180" in done.stdout
+
+
 def test_ping_a_daemon(hosts, tmp_path):
     config = config_file(tmp_path / "node.yaml", "0@lo", f"{hosts(1)}@tcp", f"{hosts(2)}@tcp1")
     with daemon(config, "--set", f"accept_port={PORT}") as (_, lines):
@@ -166,7 +177,6 @@ def test_two_networks_share_an_address(hosts, tmp_path):
     ("net:\n  - net type: o2ib\n", 2, "networks of type tcp only"),
     ("net:\n  - net type: tcp\nroute:\n  - net: tcp1\n", 4, "gateway"),
     ("net: 5\n", 1, "a list is needed"),
-    ("net: []\nnetwork: []\n", 2, "no part of an lnetctl export"),
     ("global:\n  retry_count: many\n", 2, "a number"),
     ("net: [\n", 2, ""),
 ])
@@ -175,6 +185,16 @@ def test_bad_configurations_are_refused_by_line(tmp_path, text, line, why):
     file.write_text(text)
     done = run(JACQUARD, "lnetd", file)
     assert done.returncode == 2 and f"bad.yaml:{line}: " in done.stderr and why in done.stderr
+
+
+def test_unknown_sections_are_warnings(tmp_path):
+    """lnetctl goes on behind them; the rest of the file counts."""
+    (tmp_path / "node.yaml").write_text("network: []\nnet:\n  - net type: nonsense\n")
+    done = run(JACQUARD, "lnetd", tmp_path / "node.yaml")
+    assert done.returncode == 2 and "node.yaml:3: " in done.stderr
+    (tmp_path / "node.yaml").write_text("network: []\nnet:\n  - net type: tcp9\n    local NI(s):\n      - interfaces: {0: nothing0}\n")
+    done = run(JACQUARD, "lnetd", tmp_path / "node.yaml")
+    assert done.returncode == 2 and "no interface nothing0 for tcp9" in done.stderr
 
 
 def test_bad_command_lines_are_refused(hosts, tmp_path):

@@ -193,7 +193,7 @@ TEST(recovery)
 {
     struct lnet_ioctl_reset_health_cfg config = {
         .rh_hdr.ioc_len = sizeof(config),
-        .rh_type = LNET_RESET_HEALTH_PEER,
+        .rh_type = LNET_HEALTH_TYPE_PEER_NI,
         .rh_all = 1,
         .rh_value = 995,
     };
@@ -208,7 +208,7 @@ TEST(recovery)
     pass(10 * SIM_S); /* a ping each second */
     assert_int_equal(peer->health, 1000);
     assert_true(list_empty(&peer->on_recovery));
-    config.rh_type = LNET_RESET_HEALTH_LOCAL;
+    config.rh_type = LNET_HEALTH_TYPE_LOCAL_NI;
     config.rh_value = 990;
     assert_int_equal(LNetCtl(IOC_LIBCFS_SET_HEALHV, &config), 0);
     assert_int_equal(ni_of(A, tcp(A))->health, 990);

@@ -84,7 +84,6 @@ def test_bad_input_is_one_line(change, message):
 @pytest.mark.parametrize("text, message", [
     ("net:\n  - net type: nonsense\n", ":2:"),
     ("route:\n  - net: o2ib\n", ':2: a route needs a "gateway"'),
-    ("fly: high\n", ':1: "fly" is no part of an lnetctl export'),
     ("net: [\n", "client:2:"),
     ("", "the file is empty"),
 ])
@@ -92,3 +91,27 @@ def test_a_bad_export_names_file_and_line(tmp_path, text, message):
     (tmp_path / "client").write_text(text)
     done = run(SCENARIOS / "exported.yaml", "--set", f"lnet.nodes.0.export={tmp_path / 'client'}")
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+BY_ADDRESS = """ip2nets:
+  - net-spec: tcp
+    ip-range: {0: "10.0.0.[1-2]"}
+  - net-spec: tcp1
+    ip-range: {0: "10.0.0.[3-4]"}
+fly: high
+"""
+
+
+def test_networks_by_the_address_of_each_node(tmp_path):
+    """Each node of an entry has the networks of its own address; the section that lnetctl does not have is a finding."""
+    (tmp_path / "all").write_text(BY_ADDRESS)
+    (tmp_path / "scenario.yaml").write_text(yaml.dump({
+        "fabric": {"name": "ethernet", "topology": "single-switch", "nodes": 4}, "lnet": {"nodes": [{"nodes": "0-3", "export": "all", "start": True}],
+                                       "show": [{"at": "1ms", "nodes": "0-3", "command": "net show"}]},
+        "jobs": [{"name": "peers", "nodes": "0-1", "workload": "lnet_put", "args": {"bytes": "4KiB", "messages": 10}}]}))
+    done = run(tmp_path / "scenario.yaml", "--json")
+    result = json.loads(done.stdout)
+    nids = [yaml.safe_load(shown(result)[node, "net show"]["output"])["net"][1]["local NI(s)"][0]["nid"] for node in range(4)]
+    assert nids == ["10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp1", "10.0.0.4@tcp1"]
+    ignored = result["findings"]["lnet.setting-ignored"]
+    assert ignored["count"] == 4 and ignored["first"][0]["text"].endswith('all:7: "fly" is skipped: lnetctl has no such section')

@@ -164,6 +164,13 @@ extern const struct lnet_lnd lnet_lnd_lo;
 struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid);
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid);
 void lnet_peers_free(struct lnet_instance *instance);
+/* As LNetCtl does: `nid` LNET_NID_ANY is the peer itself. */
+int lnet_peer_add(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid, bool multi_rail);
+int lnet_peer_delete(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid);
+int lnet_peers_start(struct lnet_node *node); /* those of the settings */
+/* Somebody says that the peer is alive or dead. */
+int lnet_peer_notify(struct lnet_node *node, lnet_nid_t nid, bool alive);
+const char *lnet_peer_state_text(const struct lnet_peer_ni *peer); /* "up", "down" or "NA" */
 lnet_nid_t lnet_peer_primary(struct lnet_instance *instance, lnet_nid_t nid);
 lnet_nid_t lnet_msg_initiator(const struct lnet_msg *msg); /* primary NID of the sender */
 void lnet_peer_received(struct lnet_peer_ni *peer);
@@ -173,6 +180,7 @@ bool lnet_peer_usable(struct lnet_peer_ni *peer, struct lnet_ni *ni);
 /* An entry of the `networks` parameter: a network with interfaces. */
 struct lnet_config_net {
     uint32_t id;
+    bool more_words; /* behind it, which are skipped */
     uint32_t interface_count;
     char interfaces[16][32];
 };
@@ -183,12 +191,21 @@ struct lnet_config_route {
     lnet_nid_t gateway;
 };
 /* Whether the settings of a node can work. False: *error is malloc'd text. */
-bool lnet_config_check(const struct lnet_node *node, char **error);
+bool lnet_config_check(struct lnet_node *node, char **error);
 /* 0, or -EINVAL and *error. The results are malloc'd arrays. */
 int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
                          uint32_t *count, char **error);
 int lnet_config_routes(const struct lnet_node *node, struct lnet_config_route **routes,
                        uint32_t *count, char **error);
+/* Writes what the rules mean on this node as a text of `networks`; changes `rules`. 0 or -EINVAL.
+ */
+int lnet_config_ip2nets(const struct lnet_node *node, char *rules, char *networks, size_t size,
+                        char **error);
+/* The next entry of a list that ends at ';', a newline or a carriage return; a comment from '#' to
+ * there is cut off. Changes the text. NULL: there are no more. */
+char *lnet_config_entry(char **more);
+/* The next comma outside of brackets, or the end. NULL: brackets do not match. */
+char *lnet_config_comma(char *text);
 /* Copies a text that fits: its length was checked. */
 void lnet_copy_text(char *to, size_t size, const char *from);
 char *lnet_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -228,6 +245,8 @@ int lnet_fail_nid(struct lnet_node *node, lnet_nid_t nid, int threshold);
 /* ---- route.c, router.c, pinger.c, ping.c
  * ----------------------------------------------- */
 
+/* Whether the route can be added: 0, or the error of lnet_route_add. */
+int lnet_route_check(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway);
 int lnet_route_add(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway,
                    uint32_t priority);
 int lnet_route_delete(struct lnet_node *node, uint32_t net, lnet_nid_t gateway);
@@ -250,6 +269,8 @@ void lnet_router_return_credits(struct lnet_msg *msg);
 void lnet_router_resume(struct lnet_msg *msg);
 /* Switches forwarding on or off while LNet runs. */
 int lnet_router_set(struct lnet_node *node, bool on);
+/* How many buffers a router has, 0: the defaults; negative: as before. */
+int lnet_router_resize(struct lnet_node *node, int tiny, int small, int large);
 void lnet_pinger_start(struct lnet_node *node);
 /* check_routers_before_use: waits until every gateway was pinged. */
 void lnet_pinger_wait(struct lnet_node *node);
@@ -284,6 +305,8 @@ void lnet_discovery_free(struct lnet_instance *instance);
 /* True: the message waits until the peer is known. */
 bool lnet_discovery_delays(struct lnet_msg *msg, struct lnet_peer_ni *peer);
 void lnet_discovery_wait(struct lnet_node *node, lnet_nid_t nid);
+/* Discovers a peer even if it was before, and waits. 0, or why it did not answer. */
+int lnet_discovery_again(struct lnet_node *node, lnet_nid_t nid);
 void lnet_ping_stop(struct lnet_node *node);
 void lnet_ping_free(struct lnet_instance *instance);
 

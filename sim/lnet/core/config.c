@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nidstr.h"
+#include "lnet/export.h"
 
 #define TEXT_MAX 4096 /* of a parameter */
+#define BLANKS " \t\n\v\f\r"
 
 char *lnet_text(const char *format, ...)
 {
@@ -60,8 +62,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Where the entry ends: a comma outside of brackets, or the end. NULL: brackets do not match. */
-static char *entry_end(char *text)
+char *lnet_config_comma(char *text)
 {
     int depth = 0;
 
@@ -80,7 +81,7 @@ static char *entry_end(char *text)
 static int parse_interfaces(char *text, struct lnet_config_net *net, char **error)
 {
     while (*text != '\0') {
-        char *end = entry_end(text), *next, *name, *brackets;
+        char *end = lnet_config_comma(text), *next, *name, *brackets;
 
         if (end == NULL)
             return refuse(error, lnet_text("networks: brackets do not match"));
@@ -100,27 +101,41 @@ static int parse_interfaces(char *text, struct lnet_config_net *net, char **erro
     return 0;
 }
 
+/* Cuts "(...)" or "[...]" off at *text, and blanks behind it. NULL: its end is missing. */
+static char *parse_brackets(char **text, const char *close)
+{
+    char *inside = *text + 1, *end = strpbrk(inside, close);
+
+    if (end == NULL)
+        return NULL;
+    **text = *end = '\0';
+    *text = end + 1 + strspn(end + 1, BLANKS);
+    return inside;
+}
+
+/* "tcp(eth0,eth1)[0]". Words behind that are skipped, as in the kernel. */
 static int parse_net(char *text, struct lnet_config_net *net, char **error)
 {
-    char *open = strchr(text, '('), *close = strrchr(text, ')'), *brackets;
-    char *name;
+    char *name = text + strspn(text, BLANKS), *rest = name + strcspn(name, BLANKS ":()[],");
+    char *end = rest, *interfaces = NULL, *whole = text;
 
     memset(net, 0, sizeof(*net));
-    if ((open == NULL) != (close == NULL) || (open != NULL && close < open))
-        return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
-    brackets = strchr(close != NULL ? close : text, '[');
-    if (brackets != NULL)
-        *brackets = '\0';
-    if (open != NULL)
-        *open = *close = '\0';
-    name = trim(text);
+    rest += strspn(rest, BLANKS);
+    if (*rest == '(') {
+        interfaces = parse_brackets(&rest, ")");
+        if (interfaces == NULL)
+            return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", whole));
+    }
+    if (*rest == '[' && parse_brackets(&rest, "]") == NULL)
+        return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", whole));
+    if (*rest != '\0' && strchr(":()[]", *rest) != NULL)
+        return refuse(error, lnet_text("networks: \"%s\" does not belong there", rest));
+    net->more_words = *rest != '\0';
+    *end = '\0';
     net->id = libcfs_str2net(name);
     if (net->id == LNET_NIDNET(LNET_NID_ANY))
         return refuse(error, lnet_text("networks: \"%s\" is not a network", name));
-    if (open == NULL)
-        return 0;
-
-    return parse_interfaces(open + 1, net, error);
+    return interfaces != NULL ? parse_interfaces(interfaces, net, error) : 0;
 }
 
 /* Adds the interfaces of a network that was named before to it. */
@@ -131,6 +146,7 @@ static bool merge(struct lnet_config_net *nets, uint32_t count)
     for (i = 0; i < count; i++) {
         if (nets[i].id != nets[count].id)
             continue;
+        nets[i].more_words |= nets[count].more_words;
         for (j = 0; j < nets[count].interface_count && nets[i].interface_count < 16; j++)
             lnet_copy_text(nets[i].interfaces[nets[i].interface_count++],
                            sizeof(nets[i].interfaces[0]), nets[count].interfaces[j]);
@@ -146,11 +162,13 @@ static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *c
     *nets = NULL;
     *count = 0;
     while (rc == 0 && *text != '\0') {
-        char *end = entry_end(text), *next;
+        char *end = lnet_config_comma(text), *next;
         struct lnet_config_net *more;
 
         if (end == NULL)
             return refuse(error, lnet_text("networks: brackets do not match: \"%s\"", text));
+        if (text[strspn(text, BLANKS)] == '\0')
+            break; /* behind the last comma */
         next = *end == '\0' ? end : end + 1;
         *end = '\0';
         more = realloc(*nets, (*count + 1) * sizeof(**nets));
@@ -163,60 +181,6 @@ static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *c
         text = next;
     }
     return rc;
-}
-
-/* `ip2nets`: "tcp(eth0) 192.168.0.*; o2ib 10.0.[1-4].*": entries whose pattern matches an address
- * of the node; the first one of a network counts. */
-static bool matches_node(const struct lnet_node *node, char *pattern)
-{
-    LIST_HEAD(expressions);
-    bool found = false;
-    uint32_t i;
-
-    if (cfs_ip_addr_parse(pattern, (int)strlen(pattern), &expressions) != 0)
-        return false;
-    for (i = 0; i < node->interface_count && !found; i++)
-        found = cfs_ip_addr_match(node->interfaces[i].address, &expressions) != 0;
-    cfs_ip_addr_free(&expressions);
-    return found;
-}
-
-/* Whether the list "tcp(eth0),gni" has that network already. */
-static bool names_net(const char *networks, const char *net)
-{
-    size_t length = strcspn(net, "([");
-    const char *at = networks;
-
-    while (*at != '\0') {
-        if (strcspn(at, "([,") == length && strncmp(at, net, length) == 0)
-            return true;
-        at = entry_end((char *)at);
-        if (at == NULL || *at == '\0')
-            return false;
-        at++;
-    }
-    return false;
-}
-
-static void networks_of_ip2nets(const struct lnet_node *node, char *rules, char *networks,
-                                size_t size)
-{
-    char *entry, *more = rules;
-    size_t used = 0;
-
-    networks[0] = '\0';
-    while ((entry = strsep(&more, ";\n")) != NULL) {
-        char *words = trim(entry), *net = strsep(&words, " \t"), *pattern;
-
-        while (words != NULL && (pattern = strsep(&words, " \t")) != NULL) {
-            if (*pattern == '\0' || !matches_node(node, pattern))
-                continue;
-            if (!names_net(networks, net))
-                used += (size_t)snprintf(networks + used, size - used, "%s%s", used > 0 ? "," : "",
-                                         net);
-            break;
-        }
-    }
 }
 
 int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
@@ -233,9 +197,8 @@ int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **
         return refuse(error, lnet_text("networks, ip2nets: the text is too long"));
     if (*ip2nets != '\0') {
         lnet_copy_text(rules, sizeof(rules), ip2nets);
-        networks_of_ip2nets(node, rules, text, sizeof(text));
-        if (text[0] == '\0')
-            return refuse(error, lnet_text("ip2nets: no rule matches an address of the node"));
+        if (lnet_config_ip2nets(node, rules, text, sizeof(text), error) != 0)
+            return -EINVAL;
     } else {
         lnet_copy_text(text, sizeof(text), *networks != '\0' ? networks : "tcp");
     }
@@ -307,7 +270,12 @@ static bool is_own(const lnet_nid_t *nids, uint32_t count, lnet_nid_t nid)
     return false;
 }
 
-static bool check_routes(const struct lnet_node *node, const struct lnet_config_net *nets,
+/*
+ * As when LNet starts: `routes` may be one text for all machines. A route to a local network is
+ * skipped, and so is one whose gateway is on a network that the node has no interface on. The
+ * latter may also be a mistake.
+ */
+static bool check_routes(struct lnet_node *node, const struct lnet_config_net *nets,
                          uint32_t net_count, const lnet_nid_t *nids, uint32_t nid_count,
                          char **error)
 {
@@ -317,20 +285,22 @@ static bool check_routes(const struct lnet_node *node, const struct lnet_config_
 
     for (i = 0; rc == 0 && i < count; i++) {
         uint32_t local = LNET_NIDNET(routes[i].gateway);
-        const char *why = NULL;
+        char *text;
 
         if (is_own(nids, nid_count, routes[i].gateway))
             continue; /* this node is the router */
-        if (local == routes[i].net)
-            why = "the gateway is on the network that it is a gateway to";
-        else if (is_local_net(nets, net_count, routes[i].net))
-            why = "the network is a local one";
-        else if (!is_local_net(nets, net_count, local))
-            why = "the node has no interface on the network of the gateway";
-        if (why != NULL) {
-            *error = lnet_text("routes: %s by %s: %s", libcfs_net2str(routes[i].net),
-                               libcfs_nid2str(routes[i].gateway), why);
-            rc = -EINVAL;
+        if (local == routes[i].net) {
+            rc = refuse(
+                error, lnet_text("routes: %s by %s: the gateway is on the network that it is a "
+                                 "gateway to",
+                                 libcfs_net2str(routes[i].net), libcfs_nid2str(routes[i].gateway)));
+        } else if (!is_local_net(nets, net_count, routes[i].net) &&
+                   !is_local_net(nets, net_count, local)) {
+            text = lnet_text("routes: %s by %s is skipped: the node has no interface on the "
+                             "network of the gateway",
+                             libcfs_net2str(routes[i].net), libcfs_nid2str(routes[i].gateway));
+            lnet_host_warn(node, LNET_WARNING_SETTING, text);
+            free(text);
         }
     }
     free(routes);
@@ -353,7 +323,36 @@ static bool check_drivers(const struct lnet_node *node, const struct lnet_config
     return good;
 }
 
-bool lnet_config_check(const struct lnet_node *node, char **error)
+/* What has no effect, and what the reader of a file has found. */
+static void warn(struct lnet_node *node, const struct lnet_config_net *nets, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        char *text;
+
+        if (!nets[i].more_words)
+            continue;
+        text = lnet_text("networks: words behind %s are skipped: commas separate networks",
+                         libcfs_net2str(nets[i].id));
+        lnet_host_warn(node, LNET_WARNING_SETTING, text);
+        free(text);
+    }
+    for (i = 0; i < node->setting_count; i++) {
+        const struct lnet_setting *setting = &node->settings[i];
+        char *text;
+
+        if (strcmp(setting->name, LNET_SETTING_WARNING) == 0) {
+            lnet_host_warn(node, LNET_WARNING_SETTING, setting->value);
+        } else if (!lnet_param_known(setting->name)) {
+            text = lnet_text("%s: there is no such parameter", setting->name);
+            lnet_host_warn(node, LNET_WARNING_SETTING, text);
+            free(text);
+        }
+    }
+}
+
+bool lnet_config_check(struct lnet_node *node, char **error)
 {
     struct lnet_config_net *nets;
     uint32_t count, nid_count = 0, i, nis = 1;
@@ -366,6 +365,8 @@ bool lnet_config_check(const struct lnet_node *node, char **error)
     good = good && nids != NULL && check_nis(node, nets, count, nids, &nid_count, error) &&
            check_drivers(node, nets, count, error) &&
            check_routes(node, nets, count, nids, nid_count, error);
+    if (good)
+        warn(node, nets, count);
     free(nids);
     free(nets);
     return good;

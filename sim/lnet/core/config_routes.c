@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The parameter `routes`: entries "net [hops] gateway[:priority] ..." separated by ';' or a
- * newline. Net and gateway may contain a range in brackets: "tcp[1-3]", "10.0.0.[1-7/2,9]@tcp".
+ * The parameter `routes`: entries "net [hops] gateway[:priority] ...". Net and gateway may contain
+ * a list of ranges and words in brackets: "tcp[1-3]", "10.0.0.[1-7/2,9]@tcp", "[tcp,o2ib1]".
  */
 #define _GNU_SOURCE
 #include "core/internal.h"
@@ -36,23 +36,27 @@ static bool add_word(struct words *words, const char *text)
 
 static bool expand(struct words *words, const char *text);
 
-/* One part of a range: "3", "1-7", "1-7/2". */
-static bool expand_part(struct words *words, const char *head, size_t head_length, const char *part,
+/* One item of a list: the numbers of a range, "1-7" or "1-6/2", or else a word. */
+static bool expand_item(struct words *words, const char *head, size_t head_length, const char *item,
                         const char *tail)
 {
-    unsigned low, high, step = 1;
-    int used = 0, fields = sscanf(part, "%u-%u/%u%n", &low, &high, &step, &used);
+    char text[WORD_MAX];
+    int low, high, step = 1, used = 0;
 
-    if (fields < 1 || low > UINT32_MAX / 2)
+    if (*item == '\0')
         return false;
-    if (fields == 1)
-        high = low;
-    if (step == 0 || high < low || high - low >= WORDS_MAX * step)
+    if (sscanf(item, "%9d-%9d/%9d%n", &low, &high, &step, &used) < 3) {
+        step = 1;
+        if (sscanf(item, "%9d-%9d%n", &low, &high, &used) < 2)
+            return snprintf(text, sizeof(text), "%.*s%s%s", (int)head_length, head, item, tail) <
+                       (int)sizeof(text) &&
+                   expand(words, text);
+    }
+    if (item[used] != '\0' || low < 0 || step < 1 || high < low || (high - low) % step != 0 ||
+        (high - low) / step >= (int)WORDS_MAX)
         return false;
     for (; low <= high; low += step) {
-        char text[WORD_MAX];
-
-        if (snprintf(text, sizeof(text), "%.*s%u%s", (int)head_length, head, low, tail) >=
+        if (snprintf(text, sizeof(text), "%.*s%d%s", (int)head_length, head, low, tail) >=
                 (int)sizeof(text) ||
             !expand(words, text))
             return false;
@@ -60,24 +64,33 @@ static bool expand_part(struct words *words, const char *head, size_t head_lengt
     return true;
 }
 
-/* Adds what a word with ranges stands for. */
+/* Adds what a word with lists stands for. */
 static bool expand(struct words *words, const char *text)
 {
     const char *open = strchr(text, '['), *close = open != NULL ? strchr(open, ']') : NULL;
-    char parts[WORD_MAX], *more = parts, *part;
+    char items[WORD_MAX], *more = items, *item;
 
     if (open == NULL)
         return add_word(words, text);
-    if (close == NULL || (size_t)(close - open) >= sizeof(parts))
+    if (close == NULL || (size_t)(close - open) >= sizeof(items))
         return false;
 
-    memcpy(parts, open + 1, (size_t)(close - open - 1));
-    parts[close - open - 1] = '\0';
-    while ((part = strsep(&more, ",")) != NULL) {
-        if (!expand_part(words, text, (size_t)(open - text), part, close + 1))
+    memcpy(items, open + 1, (size_t)(close - open - 1));
+    items[close - open - 1] = '\0';
+    while ((item = strsep(&more, ",")) != NULL) {
+        if (!expand_item(words, text, (size_t)(open - text), item, close + 1))
             return false;
     }
     return true;
+}
+
+char *lnet_config_entry(char **more)
+{
+    char *entry = strsep(more, ";\n\r");
+
+    if (entry != NULL)
+        entry[strcspn(entry, "#")] = '\0';
+    return entry;
 }
 
 static bool is_number(const char *text)
@@ -135,7 +148,7 @@ static bool parse_entry(struct result *result, char *entry, const char **why)
     bool first = true, good = true;
 
     *why = "it needs a network and a gateway";
-    while (good && (word = strsep(&words, " \t\r")) != NULL) {
+    while (good && (word = strsep(&words, " \t\v\f")) != NULL) {
         if (*word == '\0')
             continue;
         if (first) {
@@ -176,7 +189,7 @@ int lnet_config_routes(const struct lnet_node *node, struct lnet_config_route **
     const char *why = NULL;
     bool good = text != NULL;
 
-    while (good && (entry = strsep(&more, ";\n")) != NULL) {
+    while (good && (entry = lnet_config_entry(&more)) != NULL) {
         char *whole = strdup(entry);
 
         good = whole != NULL && parse_entry(&result, entry, &why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* LNetCtl: the commands of the control device. */
+#include "core/control.h"
 #include "core/route.h"
 
 #include <string.h>
@@ -128,26 +129,69 @@ static int set_health(struct lnet_node *node, const struct lnet_ioctl_reset_heal
     if (config->rh_hdr.ioc_len < sizeof(*config))
         return -EINVAL;
 
-    if (config->rh_type == LNET_RESET_HEALTH_LOCAL)
+    if (config->rh_type == LNET_HEALTH_TYPE_LOCAL_NI)
         set_ni_health(node, config);
     else
         set_peer_health(node, config);
     return 0;
 }
 
-static int get_peer(struct lnet_node *node, struct lnet_ioctl_config_data *config)
+static int set_numa_range(struct lnet_node *node, const struct lnet_ioctl_set_value *range)
 {
-    const struct lnet_peer_ni *peer = lnet_peer_ni_find(node->instance, config->cfg_nid);
+    if (range->sv_hdr.ioc_len != sizeof(*range))
+        return -EINVAL;
+    node->params.lnet_numa_range = (int)range->sv_value;
+    return 0;
+}
 
+static int set_buffers(struct lnet_node *node, const struct lnet_ioctl_config_data *config)
+{
     if (config_length(config) != 0)
         return -EINVAL;
-    if (peer == NULL)
-        return -ENOENT;
+    return lnet_router_resize(node, config->cfg_config_u.cfg_buffers.buf_tiny,
+                              config->cfg_config_u.cfg_buffers.buf_small,
+                              config->cfg_config_u.cfg_buffers.buf_large);
+}
 
-    config->cfg_config_u.cfg_net.net_peer_tx_credits = peer->tx_credits;
-    config->cfg_config_u.cfg_net.net_peer_rtr_credits = peer->router_credits;
-    config->cfg_config_u.cfg_net.net_max_tx_credits = peer->tx_credits_min;
-    return 0;
+static int set_peer(struct lnet_node *node, bool add, const struct lnet_ioctl_peer_cfg *config)
+{
+    if (config->prcfg_hdr.ioc_len < sizeof(*config))
+        return -EINVAL;
+    if (add)
+        return lnet_peer_add(node, config->prcfg_prim_nid, config->prcfg_cfg_nid, config->prcfg_mr);
+    return lnet_peer_delete(node, config->prcfg_prim_nid, config->prcfg_cfg_nid);
+}
+
+/* Before LNetNIInit: nothing exists that could be shown or changed. */
+static int control_down(struct lnet_node *node, unsigned command, void *argument)
+{
+    const struct lnet_ioctl_config_data *config = argument;
+
+    switch (command) {
+    case IOC_LIBCFS_ADD_ROUTE:
+        if (config_length(config) != 0)
+            return -EINVAL;
+        return lnet_route_check(node, config->cfg_net, config->cfg_config_u.cfg_route.rtr_hop,
+                                config->cfg_nid);
+    case IOC_LIBCFS_DEL_ROUTE:
+    case IOC_LIBCFS_GET_ROUTE:
+        return config_length(config) != 0 ? -EINVAL : -ENOENT;
+    case IOC_LIBCFS_SET_HEALHV:
+        return ((struct lnet_ioctl_reset_health_cfg *)argument)->rh_hdr.ioc_len <
+                       sizeof(struct lnet_ioctl_reset_health_cfg)
+                   ? -EINVAL
+                   : 0;
+    case IOC_LIBCFS_NOTIFY_ROUTER:
+        return -ESHUTDOWN;
+    case IOC_LIBCFS_CONFIG_RTR:
+    case IOC_LIBCFS_ADD_BUF:
+    case IOC_LIBCFS_ADD_PEER_NI:
+    case IOC_LIBCFS_DEL_PEER_NI:
+    case IOC_LIBCFS_GET_NI:
+        return -ENETDOWN;
+    default:
+        return -EINVAL; /* of a driver */
+    }
 }
 
 static int driver_control(struct lnet_node *node, unsigned command, struct libcfs_ioctl_data *data)
@@ -162,21 +206,41 @@ static int driver_control(struct lnet_node *node, unsigned command, struct libcf
     return net->lnd->control(ni, command, data);
 }
 
-int lnet_node_control(struct lnet_node *node, unsigned command, void *argument)
+/* What a node has whether LNet is up or not; 1: it is none of these commands. */
+static int control_always(struct lnet_node *node, unsigned command, void *argument)
 {
     struct libcfs_ioctl_data *data = argument;
-    struct lnet_ioctl_config_data *config = argument;
-
-    if (node->instance == NULL)
-        return -ENETDOWN;
 
     switch (command) {
-    case IOC_LIBCFS_GET_NI:
-        return get_ni(node, data);
     case IOC_LIBCFS_FAIL_NID:
         return lnet_fail_nid(node, data->ioc_nid, (int)data->ioc_count);
     case IOC_LIBCFS_LNET_FAULT:
         return lnet_fault_control(node, data->ioc_flags, data);
+    case IOC_LIBCFS_GET_LNET_STATS:
+        return get_stats(node, argument);
+    case IOC_LIBCFS_SET_NUMA_RANGE:
+        return set_numa_range(node, argument);
+    case IOC_LIBCFS_TESTPROTOCOMPAT:
+        return 0; /* drivers speak the versions that their parameters say */
+    default:
+        return lnet_control_show(node, command, argument);
+    }
+}
+
+int lnet_node_control(struct lnet_node *node, unsigned command, void *argument)
+{
+    struct libcfs_ioctl_data *data = argument;
+    struct lnet_ioctl_config_data *config = argument;
+    int rc = control_always(node, command, argument);
+
+    if (rc <= 0)
+        return rc;
+    if (node->instance == NULL)
+        return control_down(node, command, argument);
+
+    switch (command) {
+    case IOC_LIBCFS_GET_NI:
+        return get_ni(node, data);
     case IOC_LIBCFS_ADD_ROUTE:
         return add_route(node, config);
     case IOC_LIBCFS_DEL_ROUTE:
@@ -185,14 +249,17 @@ int lnet_node_control(struct lnet_node *node, unsigned command, void *argument)
         return lnet_route_delete(node, config->cfg_net, config->cfg_nid);
     case IOC_LIBCFS_GET_ROUTE:
         return get_route(node, config);
-    case IOC_LIBCFS_GET_PEER_INFO:
-        return get_peer(node, config);
     case IOC_LIBCFS_CONFIG_RTR:
         if (config_length(config) != 0)
             return -EINVAL;
         return lnet_router_set(node, config->cfg_config_u.cfg_buffers.buf_enable != 0);
-    case IOC_LIBCFS_GET_LNET_STATS:
-        return get_stats(node, argument);
+    case IOC_LIBCFS_ADD_BUF:
+        return set_buffers(node, config);
+    case IOC_LIBCFS_ADD_PEER_NI:
+    case IOC_LIBCFS_DEL_PEER_NI:
+        return set_peer(node, command == IOC_LIBCFS_ADD_PEER_NI, argument);
+    case IOC_LIBCFS_NOTIFY_ROUTER:
+        return lnet_peer_notify(node, data->ioc_nid, data->ioc_flags != 0);
     case IOC_LIBCFS_SET_HEALHV:
         return set_health(node, argument);
     default:
@@ -200,117 +267,15 @@ int lnet_node_control(struct lnet_node *node, unsigned command, void *argument)
     }
 }
 
-/* ---- commands that wait ---------------------------------------------------------------------- */
-
-static int get_distance(struct libcfs_ioctl_data *data)
-{
-    lnet_nid_t source = data->ioc_nid;
-    __u32 order = 0;
-    int rc = LNetDist(data->ioc_nid, &source, &order);
-
-    if (rc < 0 && rc != -EHOSTUNREACH)
-        return rc;
-
-    data->ioc_nid = source;
-    data->ioc_u32[0] = (__u32)rc;
-    data->ioc_u32[1] = order;
-    return 0;
-}
-
-#define PING_TIMEOUT_MS 180000
-
-/* The ids that the node at `nid` says it has; up to `room` of them. */
-static int ping(lnet_nid_t nid, lnet_pid_t pid, int timeout_ms, struct lnet_process_id *ids,
-                uint32_t room)
-{
-    union {
-        struct lnet_ping_info info;
-        char space[sizeof(struct lnet_ping_info) +
-                   LNET_INTERFACES_MAX_DEFAULT * sizeof(struct lnet_ni_status)];
-    } answer;
-    struct lnet_process_id target = {nid, pid == LNET_PID_ANY ? LNET_PID_LUSTRE : pid};
-    struct lnet_md md = {.start = &answer, .threshold = 2, .options = LNET_MD_TRUNCATE};
-    struct lnet_handle_md handle = {0};
-    struct lnet_event event;
-    uint32_t bytes = 0, nis, i;
-    int rc, which, polled, replied = 0;
-
-    md.length = (unsigned)sizeof(answer);
-    memset(&answer, 0, sizeof(answer));
-    rc = LNetEQAlloc(2, LNET_EQ_HANDLER_NONE, &md.eq_handle);
-    if (rc != 0)
-        return rc;
-    rc = LNetMDBind(md, LNET_UNLINK, &handle);
-    if (rc == 0) {
-        bool unlinked = false;
-
-        if (LNetGet(LNET_NID_ANY, handle, target, LNET_RESERVED_PORTAL, LNET_PROTO_PING_MATCHBITS,
-                    0, false) != 0)
-            (void)LNetMDUnlink(handle);
-        while (!unlinked) {
-            polled =
-                LNetEQPoll(&md.eq_handle, 1,
-                           timeout_ms > 0 ? msecs_to_jiffies(timeout_ms) : MAX_SCHEDULE_TIMEOUT,
-                           &event, &which);
-            if (polled <= 0) { /* too late: what comes now ends it */
-                (void)LNetMDUnlink(handle);
-                timeout_ms = 0;
-                continue;
-            }
-            if (event.type == LNET_EVENT_REPLY && event.status == 0) {
-                replied = 1;
-                bytes = event.mlength;
-            }
-            unlinked = event.unlinked != 0;
-        }
-        rc = replied ? 0 : -EIO;
-    }
-    (void)LNetEQFree(md.eq_handle);
-    if (rc != 0)
-        return rc;
-    if (bytes < sizeof(answer.info) || answer.info.pi_magic != LNET_PROTO_PING_MAGIC ||
-        (answer.info.pi_features & LNET_PING_FEAT_NI_STATUS) == 0)
-        return -EPROTO;
-    nis = answer.info.pi_nnis < room ? answer.info.pi_nnis : room;
-    if (bytes < sizeof(answer.info) + nis * sizeof(answer.info.pi_ni[0]))
-        return -EPROTO;
-    for (i = 0; i < nis; i++) {
-        ids[i].nid = answer.info.pi_ni[i].ns_nid;
-        ids[i].pid = answer.info.pi_pid;
-    }
-    return (int)nis;
-}
-
-static int ping_command(struct libcfs_ioctl_data *data)
-{
-    int timeout = (int)data->ioc_u32[1];
-    uint32_t room = data->ioc_plen1 / (uint32_t)sizeof(struct lnet_process_id);
-    int rc;
-
-    if (room == 0 || data->ioc_nid == LNET_NID_ANY)
-        return -EINVAL;
-    if (data->ioc_pbuf1 == NULL)
-        return -EFAULT;
-    if (timeout <= 0 || timeout > PING_TIMEOUT_MS)
-        timeout = PING_TIMEOUT_MS;
-    rc = ping(data->ioc_nid, data->ioc_u32[0], timeout, data->ioc_pbuf1, room);
-    if (rc < 0)
-        return rc;
-
-    data->ioc_count = (__u32)rc;
-    return 0;
-}
-
 int LNetCtl(unsigned int command, void *argument)
 {
     struct lnet_node *node;
-    int rc;
+    int rc = lnet_control_ping(command, argument);
 
-    if (command == IOC_LIBCFS_LNET_DIST)
-        return get_distance(argument);
-    if (command == IOC_LIBCFS_PING)
-        return ping_command(argument);
-    node = lnet_enter("LNetCtl", true);
+    if (rc <= 0)
+        return rc;
+    /* Fault rules, for example, may be there before LNet is up. */
+    node = lnet_enter("LNetCtl", command == IOC_LIBCFS_GET_NI);
     if (node == NULL)
         return -ENODEV;
 

@@ -36,8 +36,8 @@ static void move_to(struct lnet_peer_ni *peer_ni, struct lnet_peer *peer)
 
     if (from == peer)
         return;
-    if (from->discovery != NULL)
-        return; /* it will find out itself */
+    if (from->discovery != NULL || from->configured)
+        return; /* it will find out itself, or somebody knows better */
 
     list_move_tail(&peer_ni->on_peer, &peer->nis);
     peer_ni->peer = peer;
@@ -56,6 +56,8 @@ static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct l
     if (bytes < sizeof(*info) || info->pi_magic != LNET_PROTO_PING_MAGIC ||
         (info->pi_features & LNET_PING_FEAT_MULTI_RAIL) == 0)
         return false;
+    if (peer->configured)
+        return true;
 
     room = (uint32_t)((bytes - sizeof(*info)) / sizeof(info->pi_ni[0]));
     nis = info->pi_nnis < room ? info->pi_nnis : room;
@@ -66,7 +68,7 @@ static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct l
             return false;
         move_to(peer_ni, peer);
     }
-    if (nis > 1)
+    if (nis > 1 && lnet_peer_ni_find(node->instance, info->pi_ni[1].ns_nid)->peer == peer)
         peer->primary = info->pi_ni[1].ns_nid;
     peer->multi_rail = true;
     return true;
@@ -143,6 +145,7 @@ static void ping_done(struct lnet_ping *ping)
     struct lnet_discovery *discovery = sim_container_of(ping, struct lnet_discovery, ping);
     bool knows_discovery = (ping->info.pi_features & LNET_PING_FEAT_DISCOVERY) != 0;
 
+    discovery->peer->discovery_status = ping->replied ? 0 : ping->status;
     if (!ping->replied) {
         release(discovery, false);
         return;
@@ -244,6 +247,24 @@ void lnet_discovery_wait(struct lnet_node *node, lnet_nid_t nid)
             return;
         lnet_host_wait(node, SIM_NEVER, "waiting until LNet has discovered a peer");
     }
+}
+
+int lnet_discovery_again(struct lnet_node *node, lnet_nid_t nid)
+{
+    struct lnet_peer_ni *peer_ni = lnet_peer_ni_get(node, nid);
+
+    if (peer_ni == NULL)
+        return -ENOMEM;
+    if (peer_ni->peer->discovery == NULL)
+        peer_ni->peer->up_to_date = false;
+    lnet_discovery_wait(node, nid);
+    if (node->state != LNET_RUNNING)
+        return -ESHUTDOWN;
+    peer_ni = lnet_peer_ni_find(node->instance, nid);
+    if (node->instance->push == NULL || lnet_ni_by_nid(node->instance, nid) != NULL ||
+        peer_ni->peer->up_to_date)
+        return 0;
+    return peer_ni->peer->discovery_status < 0 ? peer_ni->peer->discovery_status : -EHOSTUNREACH;
 }
 
 /* ---- the push target --------------------------------------------------------------------------

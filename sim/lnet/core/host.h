@@ -36,8 +36,12 @@ bool lnet_host_locked_by_me(const struct lnet_node *node);
 void lnet_host_wait(struct lnet_node *node, sim_time_t deadline, const char *why);
 void lnet_host_wake(struct lnet_node *node);
 
-/* The program did something that LNet takes, and that a driver of a real network may not. */
-void lnet_host_warn(struct lnet_node *node, const char *text);
+enum lnet_warning {
+    LNET_WARNING_GAP, /* a driver of a real network may not take the fragments of a descriptor */
+    LNET_WARNING_SETTING, /* a setting has no effect on the node */
+};
+/* LNet goes on, and `text` says what may be a mistake. */
+void lnet_host_warn(struct lnet_node *node, enum lnet_warning warning, const char *text);
 
 /* An assertion of LNet failed: `text` names it. The node stops (a simulated node crashes, and the
  * run fails; a process aborts). Does not return to the caller in live mode; in a simulation it does

@@ -144,6 +144,8 @@ static int start(struct lnet_node *node, lnet_pid_t pid)
     node->references = 1;
     rc = lnet_nis_start(node);
     if (rc == 0)
+        rc = lnet_peers_start(node);
+    if (rc == 0)
         rc = lnet_routes_start(node);
     if (rc == 0)
         rc = lnet_router_start(node);

@@ -85,6 +85,8 @@ struct lnet_peer {
     lnet_nid_t preferred_source; /* of a peer without multi-rail; 0: none yet */
     struct lnet_discovery *discovery; /* NULL: not in progress */
     bool up_to_date; /* discovered */
+    bool configured; /* its NIDs stay as they are */
+    int discovery_status; /* of the last one: 0 or a negative errno */
 };
 
 /* One NID of a peer. What each message uses comes first. */

@@ -122,8 +122,9 @@ static void warn_of_gap(struct lnet_node *node)
     if (node->gap_warned || !node->params.strict_fragments)
         return;
     node->gap_warned = true;
-    lnet_host_warn(node, "a descriptor has a gap between two fragments of pages: drivers with RDMA "
-                         "may refuse it");
+    lnet_host_warn(node, LNET_WARNING_GAP,
+                   "a descriptor has a gap between two fragments of pages: drivers with RDMA "
+                   "may refuse it");
 }
 
 static int make(struct lnet_node *node, const struct lnet_md *user, enum lnet_unlink unlink,

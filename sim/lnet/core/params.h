@@ -72,6 +72,9 @@ bool lnet_params_read(struct lnet_params *params, const struct lnet_setting *set
  * counts. */
 const char *lnet_setting(const struct lnet_setting *settings, uint32_t count, const char *module,
                          const char *name);
+/* Whether the module of "module.name" has such a parameter; true if the module is not one of ours.
+ */
+bool lnet_param_known(const char *setting);
 /* The values of a driver's table. False: *error is malloc'd text. */
 bool lnet_params_read_driver(const char *module, const struct lnet_param *table, size_t table_count,
                              const struct lnet_setting *settings, uint32_t count, int *values,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Peers: who owns which NIDs, their credits, and whether they are alive. */
-#include "core/internal.h"
+#include "core/route.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +162,18 @@ void lnet_peer_received(struct lnet_peer_ni *peer)
         lnet_pinger_received(peer->gateway);
 }
 
+static void set_alive(struct lnet_peer_ni *peer, bool alive)
+{
+    if (alive) {
+        lnet_peer_received(peer);
+        return;
+    }
+    peer->alive = false;
+    peer->notified_down = true;
+    if (peer->gateway != NULL)
+        lnet_pinger_lost(peer->gateway);
+}
+
 void lnet_notify(struct lnet_ni *ni, lnet_nid_t nid, bool alive, sim_time_t when)
 {
     struct lnet_node *node = ni->node;
@@ -175,14 +187,39 @@ void lnet_notify(struct lnet_ni *ni, lnet_nid_t nid, bool alive, sim_time_t when
     if (peer == NULL || when < peer->last_alive)
         return; /* it has sent something since */
 
-    if (alive) {
-        lnet_peer_received(peer);
-        return;
+    set_alive(peer, alive);
+}
+
+int lnet_peer_notify(struct lnet_node *node, lnet_nid_t nid, bool alive)
+{
+    struct lnet_peer_ni *peer = lnet_peer_ni_find(node->instance, nid);
+    struct lnet_ni *ni;
+
+    if (node->state != LNET_RUNNING)
+        return -ESHUTDOWN;
+    if (peer == NULL)
+        return 0;
+    set_alive(peer, alive);
+    if (peer->net == NULL)
+        return 0;
+    list_for_each_entry (ni, &peer->net->nis, on_net) {
+        if (ni->lnd->notify != NULL)
+            ni->lnd->notify(ni, nid, alive);
     }
-    peer->alive = false;
-    peer->notified_down = true;
+    return 0;
+}
+
+/* Only gateways, and on routers the peers of networks with a peer_timeout, are watched. */
+const char *lnet_peer_state_text(const struct lnet_peer_ni *peer)
+{
+    const struct lnet_net *net = peer->net;
+
     if (peer->gateway != NULL)
-        lnet_pinger_lost(peer->gateway);
+        return peer->gateway->alive ? "up" : "down";
+    if (net == NULL || !net->node->instance->routing || list_empty(&net->nis) ||
+        list_first_entry(&net->nis, struct lnet_ni, on_net)->peer_timeout_s <= 0)
+        return "NA";
+    return peer->alive ? "up" : "down";
 }
 
 /* Only routers judge peers, and only where peers have a time limit. */

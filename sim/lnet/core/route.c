@@ -173,11 +173,9 @@ static int insert(struct lnet_node *node, uint32_t id, uint32_t hops, struct lne
     return 0;
 }
 
-int lnet_route_add(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway,
-                   uint32_t priority)
+int lnet_route_check(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway)
 {
     uint32_t local = LNET_NIDNET(gateway);
-    struct lnet_peer_ni *peer;
 
     if (gateway == LNET_NID_ANY || LNET_NETTYP(local) == LOLND)
         return -EINVAL;
@@ -185,10 +183,21 @@ int lnet_route_add(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid
         return -EINVAL;
     if (hops != LNET_HOPS_UNDEFINED && (hops < 1 || hops > 255))
         return -EINVAL;
-    if (lnet_net_by_id(node->instance, net) != NULL)
+    if (node->instance != NULL && lnet_net_by_id(node->instance, net) != NULL)
         return -EEXIST;
-    if (lnet_net_by_id(node->instance, local) == NULL)
+    if (node->instance == NULL || lnet_net_by_id(node->instance, local) == NULL)
         return -EHOSTUNREACH;
+    return 0;
+}
+
+int lnet_route_add(struct lnet_node *node, uint32_t net, uint32_t hops, lnet_nid_t gateway,
+                   uint32_t priority)
+{
+    struct lnet_peer_ni *peer;
+    int rc = lnet_route_check(node, net, hops, gateway);
+
+    if (rc != 0)
+        return rc;
     peer = lnet_peer_ni_get(node, gateway);
     if (peer == NULL)
         return -ENOMEM;

@@ -330,6 +330,32 @@ int lnet_router_set(struct lnet_node *node, bool on)
     return rc;
 }
 
+int lnet_router_resize(struct lnet_node *node, int tiny, int small, int large)
+{
+    struct lnet_instance *instance = node->instance;
+    int before[LNET_POOLS], i, rc;
+
+    if (tiny >= 0)
+        node->params.tiny_router_buffers = tiny;
+    if (small >= 0)
+        node->params.small_router_buffers = small;
+    if (large >= 0)
+        node->params.large_router_buffers = large;
+    if (!instance->routing)
+        return 0;
+
+    for (i = 0; i < LNET_POOLS; i++)
+        before[i] = instance->pools[i].credits;
+    rc = pools_start(node);
+    /* Each new buffer is for a message that waits. */
+    for (i = 0; i < LNET_POOLS; i++) {
+        for (; before[i] < 0 && before[i] < instance->pools[i].credits; before[i]++)
+            wake_first(node, &instance->pools[i].waiting);
+    }
+    lnet_post_ready(node);
+    return rc;
+}
+
 int lnet_router_start(struct lnet_node *node)
 {
     const char *forwarding =

@@ -109,17 +109,6 @@ static void show_net(struct text *text)
 /* ---- peer --------------------------------------------------------------------------------------
  */
 
-/* Only gateways, and on routers the peers of networks with a peer_timeout, are watched. */
-static const char *state_of(const struct text *text, const struct lnet_peer_ni *peer)
-{
-    if (peer->gateway != NULL)
-        return peer->gateway->alive ? "up" : "down";
-    if (!text->node->instance->routing || peer->net == NULL || list_empty(&peer->net->nis) ||
-        list_first_entry(&peer->net->nis, struct lnet_ni, on_net)->peer_timeout_s <= 0)
-        return "NA";
-    return peer->alive ? "up" : "down";
-}
-
 static uint32_t waiting(const struct list_head *messages)
 {
     const struct list_head *at;
@@ -133,7 +122,7 @@ static uint32_t waiting(const struct list_head *messages)
 static void show_peer_ni(struct text *text, const struct lnet_peer_ni *peer)
 {
     line(text, "        - nid: %s", libcfs_nid2str(peer->nid));
-    line(text, "          state: %s", state_of(text, peer));
+    line(text, "          state: %s", lnet_peer_state_text(peer));
     if (text->detail == 0)
         return;
     line(text, "          max_ni_tx_credits: %d",

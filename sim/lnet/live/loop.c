@@ -326,9 +326,9 @@ void lnet_host_wake(struct lnet_node *node)
         pthread_cond_broadcast(&lnet_loop.changed);
 }
 
-void lnet_host_warn(struct lnet_node *node, const char *text)
+void lnet_host_warn(struct lnet_node *node, enum lnet_warning warning, const char *text)
 {
-    (void)node;
+    (void)node, (void)warning;
     fprintf(stderr, "lnet: warning: %s\n", text);
 }
 

@@ -4,7 +4,6 @@
 #include "loop.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -172,13 +171,23 @@ bool lnet_live_start(const struct lnet_live_parameter *parameters, uint32_t coun
 bool lnet_live_start_file(const char *path, const struct lnet_live_parameter *more, uint32_t count,
                           char **error)
 {
-    const struct lnet_export_host host = {.tcp_only = true};
+    struct lnet_export_host host = {.tcp_only = true};
+    struct interfaces *all = calloc(1, sizeof(*all));
     struct lnet_settings config = {0};
     uint32_t i;
     bool ok;
 
+    if (all == NULL) {
+        *error = lnet_text("no memory");
+        return false;
+    }
+    add_of_system(all, false);
+    add_of_system(all, true);
+    host.interfaces = all->interface;
+    host.interface_count = all->count;
     lnet_settings_add(&config, "lnet.accept", "all");
     ok = lnet_export_read(&config, path, &host, error);
+    free(all);
     for (i = 0; ok && i < count; i++)
         lnet_settings_add(&config, more[i].name, more[i].value);
     if (ok)
@@ -187,61 +196,13 @@ bool lnet_live_start_file(const char *path, const struct lnet_live_parameter *mo
     return ok;
 }
 
-/* The end of a value: a blank outside of quotes and brackets. */
-static const char *value_end(const char *text)
-{
-    int depth = 0;
-    char quote = '\0';
-
-    for (; *text != '\0'; text++) {
-        if (quote != '\0')
-            quote = *text == quote ? '\0' : quote;
-        else if (*text == '"' || *text == '\'')
-            quote = *text;
-        else if (*text == '(' || *text == '[')
-            depth++;
-        else if (*text == ')' || *text == ']')
-            depth--;
-        else if (depth == 0 && isspace((unsigned char)*text))
-            break;
-    }
-    return text;
-}
-
 bool lnet_live_start_text(const char *text, char **error)
 {
     struct lnet_settings config = {0};
-    bool ok = true;
+    bool ok;
 
     lnet_settings_add(&config, "lnet.accept", "all");
-    while (ok) {
-        const char *end, *equals;
-        char *name, *value;
-        size_t length;
-
-        text += strspn(text, " \t\n");
-        if (*text == '\0')
-            break;
-        end = value_end(text);
-        equals = memchr(text, '=', (size_t)(end - text));
-        if (equals == NULL) {
-            *error = lnet_text("\"%.*s\": name=value is needed", (int)(end - text), text);
-            ok = false;
-            break;
-        }
-        name = strndup(text, (size_t)(equals - text));
-        equals++;
-        length = (size_t)(end - equals);
-        if (length >= 2 && (*equals == '"' || *equals == '\'') && end[-1] == *equals) {
-            equals++;
-            length -= 2;
-        }
-        value = strndup(equals, length);
-        lnet_settings_add(&config, name, value);
-        free(name);
-        free(value);
-        text = end;
-    }
+    ok = lnet_options_read(&config, text, error);
     if (ok)
         ok = start(config.settings, config.count, error);
     lnet_settings_free(&config);

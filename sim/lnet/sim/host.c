@@ -19,6 +19,12 @@ static struct sim_finding_rule gap_rule = {
     .severity = SIM_FINDING_WARNING,
 };
 
+static struct sim_finding_rule setting_rule = {
+    .name = "lnet.setting-ignored",
+    .summary = "A setting of LNet has no effect on a node.",
+    .severity = SIM_FINDING_WARNING,
+};
+
 struct waiter {
     struct list_head on_host;
     struct sim_fiber *fiber;
@@ -127,11 +133,13 @@ void lnet_host_wake(struct lnet_node *node)
 void lnet_sim_register_findings(void)
 {
     sim_finding_rule_register(&gap_rule);
+    sim_finding_rule_register(&setting_rule);
 }
 
-void lnet_host_warn(struct lnet_node *node, const char *text)
+void lnet_host_warn(struct lnet_node *node, enum lnet_warning warning, const char *text)
 {
-    sim_finding_record(&gap_rule, node->number, NULL, "%s", text);
+    sim_finding_record(warning == LNET_WARNING_GAP ? &gap_rule : &setting_rule, node->number, NULL,
+                       "%s", text);
 }
 
 void lnet_host_panic(struct lnet_node *node, const char *text)

@@ -128,18 +128,16 @@ static char *problem(const struct scenario_lnet_nodes *scenario, size_t index, c
     return line;
 }
 
-/* The file of `export`, with the interfaces of the entry's first node. */
+/* The file of `export` on a node of the entry. */
 static bool read_export(const struct cluster *cluster, const struct scenario_lnet_nodes *scenario,
-                        struct lnet_settings *exported, char **error)
+                        uint32_t node, struct lnet_settings *exported, char **error)
 {
     struct lnet_interface interfaces[2 * NETWORKS_MAX];
     struct lnet_export_host host = {.interfaces = interfaces};
     char *path, *what = NULL;
     bool ok;
 
-    if (scenario->export_file == NULL || scenario->nodes.count == 0)
-        return true;
-    host.interface_count = interfaces_of(cluster, scenario->nodes.nodes[0], interfaces);
+    host.interface_count = interfaces_of(cluster, node, interfaces);
     path = scenario_file_beside(cluster->scenario->file, scenario->export_file);
     ok = lnet_export_read(exported, path, &host, &what);
     g_free(path);
@@ -154,9 +152,9 @@ static bool create_nodes(struct cluster_lnet *lnet, size_t index, char **error)
     struct cluster *cluster = lnet->cluster;
     const struct scenario_lnet_nodes *scenario = scenario_lnet_nodes(cluster->scenario, index);
     struct lnet_settings exported = {0};
-    bool ok = read_export(cluster, scenario, &exported, error);
     GArray *settings = settings_of(scenario, &exported);
     size_t i;
+    bool ok = true;
 
     for (i = 0; ok && i < scenario->nodes.count; i++) {
         uint32_t node = scenario->nodes.nodes[i];
@@ -168,10 +166,19 @@ static bool create_nodes(struct cluster_lnet *lnet, size_t index, char **error)
             .seed = cluster->options.seed,
             .interfaces = interfaces,
             .interface_count = interfaces_of(cluster, node, interfaces),
-            .settings = (struct lnet_setting *)(void *)settings->data,
-            .setting_count = settings->len,
         };
 
+        /* Once for all nodes, unless the file has rules for addresses. */
+        if (scenario->export_file != NULL && (i == 0 || exported.by_address)) {
+            g_array_unref(settings);
+            lnet_settings_free(&exported);
+            ok = read_export(cluster, scenario, node, &exported, error);
+            settings = settings_of(scenario, &exported);
+            if (!ok)
+                break;
+        }
+        config.settings = (struct lnet_setting *)(void *)settings->data;
+        config.setting_count = settings->len;
         g_snprintf(name, sizeof(name), "%u", node);
         lnet->nodes[node] = lnet_node_create(&config, &what);
         if (lnet->nodes[node] == NULL) {

@@ -28,8 +28,9 @@ struct lnet_live_parameter { /* of a kernel module: "networks", "ksocklnd.credit
  * another lnet_live_start without lnet_live_stop.
  */
 bool lnet_live_start(const struct lnet_live_parameter *parameters, uint32_t count, char **error);
-/* The same with parameters as in LNET_OPTIONS: name=value, separated by blanks; blanks inside of
- * quotes or brackets belong to the value. */
+/* The same with parameters as in LNET_OPTIONS: name=value, separated by blanks, or the lines of a
+ * file for modprobe, "options lnet name=value"; blanks inside of quotes or brackets belong to the
+ * value. */
 bool lnet_live_start_text(const char *text, char **error);
 /* The same with a file of `lnetctl export`, and more parameters, which count more. */
 bool lnet_live_start_file(const char *path, const struct lnet_live_parameter *more, uint32_t count,

@@ -145,11 +145,12 @@ struct lnet_ioctl_lnet_stats {
     struct lnet_counters st_cntrs;
 };
 
-enum { LNET_RESET_HEALTH_LOCAL = 0, LNET_RESET_HEALTH_PEER };
+/* Of local interfaces, or of those of peers. */
+enum lnet_health_type { LNET_HEALTH_TYPE_LOCAL_NI = 0, LNET_HEALTH_TYPE_PEER_NI };
 struct lnet_ioctl_reset_health_cfg {
     struct libcfs_ioctl_hdr rh_hdr;
-    __u32 rh_type; /* of local interfaces, or of those of peers */
-    __u32 rh_all : 1;
+    enum lnet_health_type rh_type;
+    bool rh_all;
     int rh_value;
     lnet_nid_t rh_nid;
 };
@@ -188,6 +189,18 @@ struct lnet_ioctl_reset_health_cfg {
 #define IOC_LIBCFS_GET_BUF LNET_IOC_CONFIG(89)
 #define IOC_LIBCFS_GET_PEER_INFO LNET_IOC_CONFIG(90)
 #define IOC_LIBCFS_GET_LNET_STATS LNET_IOC_CONFIG(91)
+#define IOC_LIBCFS_ADD_PEER_NI LNET_IOC_CONFIG(92)
+#define IOC_LIBCFS_DEL_PEER_NI LNET_IOC_CONFIG(93)
+#define IOC_LIBCFS_GET_PEER_NI LNET_IOC_CONFIG(94)
+#define IOC_LIBCFS_ADD_LOCAL_NI LNET_IOC_CONFIG(95)
+#define IOC_LIBCFS_DEL_LOCAL_NI LNET_IOC_CONFIG(96)
+#define IOC_LIBCFS_GET_LOCAL_NI LNET_IOC_CONFIG(97)
+#define IOC_LIBCFS_SET_NUMA_RANGE LNET_IOC_CONFIG(98)
+#define IOC_LIBCFS_GET_NUMA_RANGE LNET_IOC_CONFIG(99)
+#define IOC_LIBCFS_GET_PEER_LIST LNET_IOC_CONFIG(100)
+#define IOC_LIBCFS_GET_LOCAL_NI_MSG_STATS LNET_IOC_CONFIG(101)
 #define IOC_LIBCFS_SET_HEALHV LNET_IOC_CONFIG(102)
+#define IOC_LIBCFS_GET_LOCAL_HSTATS LNET_IOC_CONFIG(103)
+#define IOC_LIBCFS_GET_RECOVERY_QUEUE LNET_IOC_CONFIG(104)
 
 #endif

@@ -62,7 +62,8 @@ struct libcfs_kernel {
     struct list_head kthreads; /* that have not been joined */
     struct libcfs_task *free_tasks;
     void *free_blocks;
-    pid_t next_pid;
+    pid_t next_pid, tgid; /* tgid 0: no thread of the process has a task yet */
+    struct mm_struct mm;
 
     spinlock_t timer_lock; /* of what follows */
     struct list_head timers; /* the earliest one is the first */

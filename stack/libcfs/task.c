@@ -20,6 +20,7 @@ static struct libcfs_kernel *kernel_make(void)
     INIT_LIST_HEAD(&kernel->timers);
     INIT_LIST_HEAD(&kernel->hungry);
     init_waitqueue_head(&kernel->timer_ended);
+    init_rwsem(&kernel->mm.mmap_sem);
     libcfs_workqueue_setup(&kernel->works, kernel, LIBCFS_WORKERS_DEFAULT);
     snprintf(kernel->works.name, sizeof(kernel->works.name), "events");
     return kernel;
@@ -104,6 +105,7 @@ static struct libcfs_task *task_make(struct libcfs_kernel *kernel)
     wake = task->wake;
     *task = (struct libcfs_task){.wake = wake, .kernel = kernel, .task.own = task};
     task->task.pid = __atomic_add_fetch(&kernel->next_pid, 1, __ATOMIC_RELAXED);
+    task->task.nr_cpus_allowed = (int)port_processors();
     INIT_LIST_HEAD(&task->on_kthreads);
     return task;
 }
@@ -155,6 +157,17 @@ static struct libcfs_task *bucket_find(struct libcfs_kernel *kernel,
     return task;
 }
 
+/* The first one that a thread of the process had. */
+static pid_t process_number(struct libcfs_kernel *kernel, pid_t pid)
+{
+    pid_t none = 0;
+
+    return __atomic_compare_exchange_n(&kernel->tgid, &none, pid, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED)
+               ? pid
+               : none;
+}
+
 /* A thread that was not started here gets a task. It keeps it: the record of an ended thread may be
  * that of another one, which then has the task. */
 struct task_struct *libcfs_current(void)
@@ -168,6 +181,8 @@ struct task_struct *libcfs_current(void)
         if (task == NULL)
             port_panic("libcfs: there is no memory for a task");
         snprintf(task->task.comm, sizeof(task->task.comm), "thread");
+        task->task.tgid = process_number(kernel, task->task.pid);
+        task->task.mm = &kernel->mm;
         bucket_add(kernel, task, thread);
     }
     return &task->task;
@@ -304,6 +319,8 @@ struct task_struct *libcfs_kthread_create(int (*run)(void *data), void *data, co
     task->run = run;
     task->data = data;
     task->task.state = TASK_UNINTERRUPTIBLE;
+    task->task.flags = PF_KTHREAD;
+    task->task.tgid = task->task.pid;
     thread = port_thread_start(task->task.comm, kthread_main, task);
     if (thread == NULL) {
         task_free(task);
@@ -348,7 +365,8 @@ void libcfs_kthread_bind(struct task_struct *task, unsigned processor)
     if (processor >= 64 * ARRAY_SIZE(set))
         return;
     set[processor / 64] = 1ull << processor % 64;
-    (void)port_thread_confine(own(task)->thread, set, 64 * ARRAY_SIZE(set));
+    if (port_thread_confine(own(task)->thread, set, 64 * ARRAY_SIZE(set)) == 0)
+        task->nr_cpus_allowed = 1;
 }
 
 void libcfs_task_get(struct task_struct *task)

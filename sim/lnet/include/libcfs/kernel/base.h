@@ -79,7 +79,6 @@ typedef __s64 s64;
 #define GFP_NOWAIT 0
 #define GFP_USER 0
 #define GFP_HIGHUSER 0
-#define __GFP_ZERO 0x8000u
 #define __GFP_NOWARN 0
 #define __GFP_NOFAIL 0
 #define __GFP_HIGHMEM 0
@@ -517,7 +516,6 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
     static void (*const module_exit__)(void) __attribute__((unused)) = (function)
 
 /* A user is the same process. They return how many bytes are not copied. */
-#define __user
 #define copy_from_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
 #define copy_to_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
 #define get_user(value, from) ((value) = *(from), 0)

@@ -25,9 +25,21 @@ struct libcfs_task; /* what the implementation has for it */
 struct task_struct {
     long state; /* TASK_RUNNING, or what it is going to wait as; changed atomically */
     pid_t pid; /* a number that no other thread of the process has */
+    pid_t tgid; /* of a thread of the kernel its pid; else one number for the process */
     char comm[TASK_COMM_LEN];
+    unsigned flags; /* PF_KTHREAD: a thread of the kernel */
+    int nr_cpus_allowed;
+    unsigned long thread_flags; /* changed atomically */
+    void *journal_info; /* the thread's own, NULL at first */
+    struct mm_struct *mm; /* of the process; of a thread of the kernel NULL */
     struct libcfs_task *own;
 };
+#define PF_EXITING 0x00000004u
+#define PF_MEMALLOC 0x00000800u
+#define PF_NOFREEZE 0x00008000u
+#define PF_MEMALLOC_NOFS 0x00040000u
+#define PF_MEMALLOC_NOIO 0x00080000u
+#define PF_KTHREAD 0x00200000u
 
 #pragma GCC visibility push(default)
 struct task_struct *libcfs_current(void);

@@ -64,6 +64,9 @@ struct libcfs_kernel {
     void *free_blocks;
     pid_t next_pid, tgid; /* tgid 0: no thread of the process has a task yet */
     struct mm_struct mm;
+    struct mutex device_lock; /* of the devices */
+    struct list_head devices; /* of misc_register() */
+    int modules_begun; /* changed atomically */
 
     spinlock_t timer_lock; /* of what follows */
     struct list_head timers; /* the earliest one is the first */
@@ -75,6 +78,10 @@ struct libcfs_kernel {
 
     struct workqueue_struct works; /* of schedule_work() */
 };
+
+/* The value of `module.name` among the parameters of the calling process's node; NULL: it has none,
+ * or there is no LNet in the program. */
+const char *libcfs_module_setting(const char *module, const char *name) __attribute__((weak));
 
 #define assert_held(lock) assert((lock)->locked != 0)
 

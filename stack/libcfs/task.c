@@ -21,6 +21,8 @@ static struct libcfs_kernel *kernel_make(void)
     INIT_LIST_HEAD(&kernel->hungry);
     init_waitqueue_head(&kernel->timer_ended);
     init_rwsem(&kernel->mm.mmap_sem);
+    mutex_init(&kernel->device_lock);
+    INIT_LIST_HEAD(&kernel->devices);
     libcfs_workqueue_setup(&kernel->works, kernel, LIBCFS_WORKERS_DEFAULT);
     snprintf(kernel->works.name, sizeof(kernel->works.name), "events");
     return kernel;

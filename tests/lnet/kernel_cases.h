@@ -19,6 +19,13 @@
     X(lnet_99_work_items_run_as_they_are_scheduled)       \
     X(lnet_99_objects_of_each_partition)                  \
     X(lnet_99_a_module_with_users)                        \
+    X(lnet_99_a_device_is_opened_and_controlled)          \
+    X(lnet_99_pages_have_contents_and_references)         \
+    X(lnet_99_memory_is_zeroed_on_demand)                 \
+    X(lnet_99_tasks_have_data_of_their_own)               \
+    X(lnet_99_times_become_jiffies_and_back)              \
+    X(lnet_99_modules_begin_and_end)                      \
+    X(lnet_99_parameters_have_types)                      \
     X(lnet_99_lists_and_chains)                           \
     X(lnet_99_atomics_and_references)                     \
     X(lnet_99_memory_texts_and_numbers)

@@ -231,12 +231,6 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #define WRITE_ONCE(place, value) (*(volatile __typeof__(place) *)&(place) = (value))
 #define smp_mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-#define EXPORT_SYMBOL(name) _Static_assert(1, "")
-#define MODULE_LICENSE(text) _Static_assert(1, "")
-#define MODULE_AUTHOR(text) _Static_assert(1, "")
-#define MODULE_DESCRIPTION(text) _Static_assert(1, "")
-#define MODULE_PARM_DESC(name, text) _Static_assert(1, "")
-#define module_param(name, type, mode) _Static_assert(1, "")
 #define __init
 #define __exit
 
@@ -244,8 +238,10 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/byteorder.h"
 #include "libcfs/kernel/clock.h"
 #include "libcfs/kernel/cpt.h"
+#include "libcfs/kernel/device.h"
 #include "libcfs/kernel/list.h"
 #include "libcfs/kernel/lock.h"
+#include "libcfs/kernel/module.h"
 #include "libcfs/kernel/page.h"
 #include "libcfs/kernel/task.h"
 #include "libcfs/kernel/time.h"

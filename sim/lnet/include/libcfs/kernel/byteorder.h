@@ -17,50 +17,50 @@
 #define cpu_to_be32(x) ((__be32)be32_to_cpu(x))
 #define cpu_to_be64(x) ((__be64)be64_to_cpu(x))
 
-#define LIBCFS_BYTE_ORDER(bits)                                        \
-    static inline __u##bits le##bits##_to_cpup(const __le##bits *p)    \
-    {                                                                  \
-        return *p;                                                     \
-    }                                                                  \
-    static inline __le##bits cpu_to_le##bits##p(const __u##bits *p)    \
-    {                                                                  \
-        return *p;                                                     \
-    }                                                                  \
-    static inline __u##bits be##bits##_to_cpup(const __be##bits *p)    \
-    {                                                                  \
-        return be##bits##_to_cpu(*p);                                  \
-    }                                                                  \
-    static inline __be##bits cpu_to_be##bits##p(const __u##bits *p)    \
-    {                                                                  \
-        return cpu_to_be##bits(*p);                                    \
-    }                                                                  \
-    static inline void be##bits##_add_cpu(__be##bits *p, __u##bits by) \
-    {                                                                  \
-        *p = cpu_to_be##bits(be##bits##_to_cpu(*p) + by);              \
-    }                                                                  \
-    static inline void le##bits##_add_cpu(__le##bits *p, __u##bits by) \
-    {                                                                  \
-        *p = (__le##bits)(*p + by);                                    \
-    }                                                                  \
-    /* of addresses that are no multiple of the size */                \
-    static inline __u##bits get_unaligned_le##bits(const void *p)      \
-    {                                                                  \
-        __u##bits value;                                               \
-        memcpy(&value, p, sizeof(value));                              \
-        return value;                                                  \
-    }                                                                  \
-    static inline __u##bits get_unaligned_be##bits(const void *p)      \
-    {                                                                  \
-        return be##bits##_to_cpu(get_unaligned_le##bits(p));           \
-    }                                                                  \
+#define LIBCFS_BYTE_ORDER(bits)                                         \
+    static inline __u##bits le##bits##_to_cpup(const __le##bits *p)     \
+    {                                                                   \
+        return *p;                                                      \
+    }                                                                   \
+    static inline __le##bits cpu_to_le##bits##p(const __u##bits *p)     \
+    {                                                                   \
+        return *p;                                                      \
+    }                                                                   \
+    static inline __u##bits be##bits##_to_cpup(const __be##bits *p)     \
+    {                                                                   \
+        return be##bits##_to_cpu(*p);                                   \
+    }                                                                   \
+    static inline __be##bits cpu_to_be##bits##p(const __u##bits *p)     \
+    {                                                                   \
+        return cpu_to_be##bits(*p);                                     \
+    }                                                                   \
+    static inline void be##bits##_add_cpu(__be##bits *p, __u##bits by)  \
+    {                                                                   \
+        *p = cpu_to_be##bits(be##bits##_to_cpu(*p) + by);               \
+    }                                                                   \
+    static inline void le##bits##_add_cpu(__le##bits *p, __u##bits by)  \
+    {                                                                   \
+        *p = (__le##bits)(*p + by);                                     \
+    }                                                                   \
+    /* of addresses that are no multiple of the size */                 \
+    static inline __u##bits get_unaligned_le##bits(const void *p)       \
+    {                                                                   \
+        __u##bits value;                                                \
+        memcpy(&value, p, sizeof(value));                               \
+        return value;                                                   \
+    }                                                                   \
+    static inline __u##bits get_unaligned_be##bits(const void *p)       \
+    {                                                                   \
+        return be##bits##_to_cpu(get_unaligned_le##bits(p));            \
+    }                                                                   \
     static inline void put_unaligned_le##bits(__u##bits value, void *p) \
-    {                                                                  \
-        memcpy(p, &value, sizeof(value));                              \
-    }                                                                  \
+    {                                                                   \
+        memcpy(p, &value, sizeof(value));                               \
+    }                                                                   \
     static inline void put_unaligned_be##bits(__u##bits value, void *p) \
-    {                                                                  \
-        put_unaligned_le##bits(be##bits##_to_cpu(value), p);           \
-    }                                                                  \
+    {                                                                   \
+        put_unaligned_le##bits(be##bits##_to_cpu(value), p);            \
+    }                                                                   \
     _Static_assert(sizeof(__u##bits) == bits / 8, "")
 LIBCFS_BYTE_ORDER(16);
 LIBCFS_BYTE_ORDER(32);
@@ -89,15 +89,15 @@ LIBCFS_BYTE_ORDER(64);
 #define swab32s __swab32s
 #define swab64s __swab64s
 
-#define get_unaligned(p)                                     \
-    ({                                                       \
-        __typeof__(*(p)) unaligned__;                        \
+#define get_unaligned(p)                                      \
+    ({                                                        \
+        __typeof__(*(p)) unaligned__;                         \
         memcpy((void *)&unaligned__, p, sizeof(unaligned__)); \
-        unaligned__;                                         \
+        unaligned__;                                          \
     })
-#define put_unaligned(value, p)                              \
-    ((void)({                                                \
-        __typeof__(*(p)) unaligned__ = (value);              \
+#define put_unaligned(value, p)                                     \
+    ((void)({                                                       \
+        __typeof__(*(p)) unaligned__ = (value);                     \
         memcpy(p, (const void *)&unaligned__, sizeof(unaligned__)); \
     }))
 

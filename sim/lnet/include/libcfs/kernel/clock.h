@@ -143,40 +143,40 @@ static inline void set_normalized_timespec(struct timespec *time, time_t seconds
     *time = ns_to_timespec(ns);
     time->tv_sec += seconds;
 }
-#define LIBCFS_TIMES(name, type)                                                 \
-    static inline type name##_add(type a, type b)                                \
-    {                                                                            \
-        type sum;                                                                \
-                                                                                 \
-        set_normalized_##name(&sum, a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec); \
-        return sum;                                                              \
-    }                                                                            \
-    static inline type name##_sub(type a, type b)                                \
-    {                                                                            \
-        type left;                                                               \
-                                                                                 \
+#define LIBCFS_TIMES(name, type)                                                  \
+    static inline type name##_add(type a, type b)                                 \
+    {                                                                             \
+        type sum;                                                                 \
+                                                                                  \
+        set_normalized_##name(&sum, a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec);  \
+        return sum;                                                               \
+    }                                                                             \
+    static inline type name##_sub(type a, type b)                                 \
+    {                                                                             \
+        type left;                                                                \
+                                                                                  \
         set_normalized_##name(&left, a.tv_sec - b.tv_sec, a.tv_nsec - b.tv_nsec); \
-        return left;                                                             \
-    }                                                                            \
-    /* below 0, 0, above 0 */                                                    \
-    static inline int name##_compare(const type *a, const type *b)               \
-    {                                                                            \
-        if (a->tv_sec != b->tv_sec)                                              \
-            return a->tv_sec < b->tv_sec ? -1 : 1;                               \
-        return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);            \
-    }                                                                            \
-    static inline int name##_equal(const type *a, const type *b)                 \
-    {                                                                            \
-        return name##_compare(a, b) == 0;                                        \
-    }                                                                            \
-    static inline void name##_add_ns(type *time, __u64 ns)                       \
-    {                                                                            \
-        *time = ns_to_##name(name##_to_ns(time) + (__s64)ns);                    \
-    }                                                                            \
-    static inline bool name##_valid(const type *time)                            \
-    {                                                                            \
-        return time->tv_sec >= 0 && (unsigned long)time->tv_nsec < NSEC_PER_SEC; \
-    }                                                                            \
+        return left;                                                              \
+    }                                                                             \
+    /* below 0, 0, above 0 */                                                     \
+    static inline int name##_compare(const type *a, const type *b)                \
+    {                                                                             \
+        if (a->tv_sec != b->tv_sec)                                               \
+            return a->tv_sec < b->tv_sec ? -1 : 1;                                \
+        return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);             \
+    }                                                                             \
+    static inline int name##_equal(const type *a, const type *b)                  \
+    {                                                                             \
+        return name##_compare(a, b) == 0;                                         \
+    }                                                                             \
+    static inline void name##_add_ns(type *time, __u64 ns)                        \
+    {                                                                             \
+        *time = ns_to_##name(name##_to_ns(time) + (__s64)ns);                     \
+    }                                                                             \
+    static inline bool name##_valid(const type *time)                             \
+    {                                                                             \
+        return time->tv_sec >= 0 && (unsigned long)time->tv_nsec < NSEC_PER_SEC;  \
+    }                                                                             \
     _Static_assert(sizeof(type) == 16, "")
 LIBCFS_TIMES(timespec64, struct timespec64);
 LIBCFS_TIMES(timespec, struct timespec);

@@ -103,8 +103,8 @@
 #define OPTIMIZER_HIDE_VAR(variable) __asm__("" : "=r"(variable) : "0"(variable))
 #define data_race(expression) (expression)
 /* Fails to compile unless the condition, a constant, holds. */
-#define compiletime_assert(condition, message)    \
-    do {                                          \
+#define compiletime_assert(condition, message)     \
+    do {                                           \
         _Static_assert((condition) != 0, message); \
     } while (0)
 

@@ -9,6 +9,7 @@
 #define JACQUARD_STACK_LIBCFS_KERNEL_H
 
 #include <assert.h>
+#include <setjmp.h>
 
 #include "libcfs/libcfs.h"
 #include "port/port.h"
@@ -28,6 +29,7 @@ struct libcfs_task {
     int (*run)(void *data);
     void *data;
     int result, references;
+    jmp_buf *leave; /* where do_exit() goes on */
     int should_stop, over; /* changed atomically */
     struct libcfs_kernel *kernel;
     struct libcfs_worker *worker; /* that it is; NULL: none */

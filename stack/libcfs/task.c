@@ -271,13 +271,28 @@ static void kthread_main(void *argument)
     struct libcfs_task *task = argument;
     struct libcfs_kernel *kernel = task->kernel;
 
+    jmp_buf leave;
+
     bucket_add(kernel, task, port_thread_self());
     libcfs_schedule(UINT64_MAX); /* until somebody wakes it */
     task->result = -EINTR;
-    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE))
+    task->leave = &leave;
+    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE) && setjmp(leave) == 0)
         task->result = task->run(task->data);
     bucket_remove(kernel, task);
     __atomic_store_n(&task->over, true, __ATOMIC_RELEASE);
+}
+
+void libcfs_task_exit(struct completion *done, long code)
+{
+    struct libcfs_task *task = own(libcfs_current());
+
+    if (task->leave == NULL)
+        port_panic("libcfs: do_exit() was called by a thread that is none of the kernel");
+    if (done != NULL)
+        complete(done);
+    task->result = (int)code;
+    longjmp(*task->leave, 1);
 }
 
 static void join(struct libcfs_task *task, struct port_thread *thread)

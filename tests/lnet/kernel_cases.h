@@ -26,6 +26,13 @@
     X(lnet_99_times_become_jiffies_and_back)              \
     X(lnet_99_modules_begin_and_end)                      \
     X(lnet_99_parameters_have_types)                      \
+    X(lnet_99_words_and_maps_of_bits)                     \
+    X(lnet_99_numbers_of_all_sizes)                       \
+    X(lnet_99_atomics_of_all_kinds)                       \
+    X(lnet_99_locks_of_all_kinds)                         \
+    X(lnet_99_lists_are_sorted_and_cut)                   \
+    X(lnet_99_threads_end_where_they_want)                \
+    X(lnet_99_messages_have_a_limit)                      \
     X(lnet_99_lists_and_chains)                           \
     X(lnet_99_atomics_and_references)                     \
     X(lnet_99_memory_texts_and_numbers)

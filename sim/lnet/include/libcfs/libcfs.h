@@ -234,11 +234,14 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #define __init
 #define __exit
 
+#include "libcfs/kernel/atomic.h"
 #include "libcfs/kernel/base.h"
+#include "libcfs/kernel/bits.h"
 #include "libcfs/kernel/byteorder.h"
 #include "libcfs/kernel/clock.h"
 #include "libcfs/kernel/cpt.h"
 #include "libcfs/kernel/device.h"
+#include "libcfs/kernel/irq.h"
 #include "libcfs/kernel/list.h"
 #include "libcfs/kernel/lock.h"
 #include "libcfs/kernel/module.h"

@@ -372,4 +372,18 @@ static inline bool try_wait_for_completion(struct completion *x)
     return libcfs_wait_for_completion(x, 0, TASK_UNINTERRUPTIBLE) > 0;
 }
 
+static inline long wait_for_completion_killable_timeout(struct completion *x, unsigned long timeout)
+{
+    return libcfs_wait_for_completion(x, (long)timeout, TASK_KILLABLE);
+}
+#define wait_for_completion_io(x) wait_for_completion(x)
+#define wait_for_completion_io_timeout(x, timeout) wait_for_completion_timeout(x, timeout)
+
+#pragma GCC visibility push(default)
+void libcfs_task_exit(struct completion *done, long code) __attribute__((__noreturn__));
+#pragma GCC visibility pop
+/* End the calling thread, which kthread_create() has made, as if its function returned the code. */
+#define do_exit(code) libcfs_task_exit(NULL, code)
+#define complete_and_exit(completion, code) libcfs_task_exit(completion, code)
+
 #endif

@@ -66,6 +66,7 @@ struct libcfs_kernel {
     void *free_blocks;
     pid_t next_pid, tgid; /* tgid 0: no thread of the process has a task yet */
     struct mm_struct mm;
+    struct cpumask online;
     struct mutex device_lock; /* of the devices */
     struct list_head devices; /* of misc_register() */
     int modules_begun; /* changed atomically */

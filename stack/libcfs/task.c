@@ -21,6 +21,7 @@ static struct libcfs_kernel *kernel_make(void)
     INIT_LIST_HEAD(&kernel->hungry);
     init_waitqueue_head(&kernel->timer_ended);
     init_rwsem(&kernel->mm.mmap_sem);
+    cpumask_setall(&kernel->online);
     mutex_init(&kernel->device_lock);
     INIT_LIST_HEAD(&kernel->devices);
     libcfs_workqueue_setup(&kernel->works, kernel, LIBCFS_WORKERS_DEFAULT);
@@ -108,6 +109,7 @@ static struct libcfs_task *task_make(struct libcfs_kernel *kernel)
     *task = (struct libcfs_task){.wake = wake, .kernel = kernel, .task.own = task};
     task->task.pid = __atomic_add_fetch(&kernel->next_pid, 1, __ATOMIC_RELAXED);
     task->task.nr_cpus_allowed = (int)port_processors();
+    task->task.cpus_mask = kernel->online;
     INIT_LIST_HEAD(&task->on_kthreads);
     return task;
 }
@@ -375,15 +377,36 @@ bool libcfs_kthread_should_stop(void)
     return __atomic_load_n(&own(libcfs_current())->should_stop, __ATOMIC_SEQ_CST);
 }
 
+int libcfs_task_confine(struct task_struct *task, const struct cpumask *mask)
+{
+    struct cpumask set;
+    uint64_t words[NR_CPUS / 64];
+    int rc;
+
+    if (!cpumask_and(&set, mask, cpu_online_mask))
+        return -EINVAL;
+    memcpy(words, set.bits, sizeof(words));
+    rc = port_thread_confine(own(task)->thread, words, NR_CPUS);
+    if (rc == 0) {
+        task->cpus_mask = set;
+        task->nr_cpus_allowed = (int)cpumask_weight(&set);
+    }
+    return rc;
+}
+
 void libcfs_kthread_bind(struct task_struct *task, unsigned processor)
 {
-    uint64_t set[16] = {0};
+    struct cpumask set = CPU_MASK_NONE;
 
-    if (processor >= 64 * ARRAY_SIZE(set))
+    if (processor >= NR_CPUS)
         return;
-    set[processor / 64] = 1ull << processor % 64;
-    if (port_thread_confine(own(task)->thread, set, 64 * ARRAY_SIZE(set)) == 0)
-        task->nr_cpus_allowed = 1;
+    cpumask_set_cpu(processor, &set);
+    (void)libcfs_task_confine(task, &set);
+}
+
+const struct cpumask *libcfs_online_mask(void)
+{
+    return &libcfs_kernel()->online;
 }
 
 void libcfs_task_get(struct task_struct *task)

@@ -28,6 +28,8 @@
     X(lnet_99_parameters_have_types)                      \
     X(lnet_99_words_and_maps_of_bits)                     \
     X(lnet_99_numbers_of_all_sizes)                       \
+    X(lnet_99_arrays_are_sorted)                          \
+    X(lnet_99_sets_of_processors)                         \
     X(lnet_99_atomics_of_all_kinds)                       \
     X(lnet_99_locks_of_all_kinds)                         \
     X(lnet_99_lists_are_sorted_and_cut)                   \

@@ -240,6 +240,7 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/byteorder.h"
 #include "libcfs/kernel/clock.h"
 #include "libcfs/kernel/cpt.h"
+#include "libcfs/kernel/cpumask.h"
 #include "libcfs/kernel/device.h"
 #include "libcfs/kernel/irq.h"
 #include "libcfs/kernel/list.h"

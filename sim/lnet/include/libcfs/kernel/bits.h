@@ -329,4 +329,42 @@ static inline size_t array_size(size_t a, size_t b)
     return __builtin_mul_overflow(a, b, &all) ? SIZE_MAX : all;
 }
 
+/* Sorts an array of `count` elements of `size` bytes; `exchange` NULL: their bytes are exchanged.
+ */
+static inline void sort(void *base, size_t count, size_t size,
+                        int (*compare)(const void *a, const void *b),
+                        void (*exchange)(void *a, void *b, int size))
+{
+    char *all = (char *)base;
+    size_t heads, end, root, child, i;
+
+    if (count < 2)
+        return;
+    /* A heap: it needs no memory, and not more steps with any order. */
+    for (heads = count / 2, end = count; end > 1;) {
+        if (heads > 0)
+            heads--;
+        else
+            end--;
+        if (heads == 0 && end < count) {
+            if (exchange != NULL)
+                exchange(all, all + end * size, (int)size);
+            else
+                for (i = 0; i < size; i++)
+                    swap(all[i], all[end * size + i]);
+        }
+        for (root = heads; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && compare(all + child * size, all + (child + 1) * size) < 0)
+                child++;
+            if (compare(all + root * size, all + child * size) >= 0)
+                break;
+            if (exchange != NULL)
+                exchange(all + root * size, all + child * size, (int)size);
+            else
+                for (i = 0; i < size; i++)
+                    swap(all[root * size + i], all[child * size + i]);
+        }
+    }
+}
+
 #endif

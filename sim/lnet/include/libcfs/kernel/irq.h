@@ -63,6 +63,14 @@
 #define disallow_signal(signal) ((void)(signal))
 #define signal_pending_state(state, task) ((void)(state), (void)(task), 0)
 
+/* Nobody freezes threads. */
+#define set_freezable() false
+#define try_to_freeze() false
+#define freezing(task) ((void)(task), false)
+#define freezable_schedule() schedule()
+#define freezable_schedule_timeout(timeout) schedule_timeout(timeout)
+#define wait_event_freezable(queue, condition) wait_event_interruptible(queue, condition)
+
 /* ---- rights ---------------------------------------------------------------------------------- */
 
 /* Whoever runs the process may do what its kernel code does. */

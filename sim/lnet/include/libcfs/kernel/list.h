@@ -3,11 +3,33 @@
 #ifndef JACQUARD_LIBCFS_KERNEL_LIST_H
 #define JACQUARD_LIBCFS_KERNEL_LIST_H
 
-#include "libcfs/shims.h"
+#include "libcfs/libcfs.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-#define list_del_rcu list_del
+/* What an entry refers to when it is in no list any more: a second list_del() is a defect, which is
+ * reported. list_del_init() leaves an empty list. */
+#define LIST_POISON1 ((struct list_head *)0xdead000000000100ul)
+#define LIST_POISON2 ((struct list_head *)0xdead000000000200ul)
+static inline void libcfs_list_unlink(struct list_head *entry)
+{
+    BUG_ON(entry->prev == LIST_POISON2);
+    entry->next->prev = entry->prev;
+    entry->prev->next = entry->next;
+}
+static inline void libcfs_list_del(struct list_head *entry)
+{
+    libcfs_list_unlink(entry);
+    entry->next = LIST_POISON1;
+    entry->prev = LIST_POISON2;
+}
+/* Who is at the entry finds the next one. */
+static inline void list_del_rcu(struct list_head *entry)
+{
+    libcfs_list_unlink(entry);
+    entry->prev = LIST_POISON2;
+}
+#define list_del(entry) libcfs_list_del(entry)
 #define list_add_rcu list_add
 #define list_add_tail_rcu list_add_tail
 #define list_for_each_entry_rcu list_for_each_entry

@@ -19,6 +19,11 @@
 #define TASK_IDLE (0x400 | TASK_UNINTERRUPTIBLE)
 #define TASK_COMM_LEN 16
 
+#define NR_CPUS 1024
+struct cpumask { /* libcfs/kernel/cpumask.h */
+    unsigned long bits[NR_CPUS / 64];
+};
+
 struct libcfs_task; /* what the implementation has for it */
 
 /* A thread; also of one that was not started here, when it first waits. */
@@ -29,6 +34,9 @@ struct task_struct {
     char comm[TASK_COMM_LEN];
     unsigned flags; /* PF_KTHREAD: a thread of the kernel */
     int nr_cpus_allowed;
+    union { /* for set_cpus_allowed_ptr() to change; the second is the name of old kernels */
+        struct cpumask cpus_mask, cpus_allowed;
+    };
     unsigned long thread_flags; /* changed atomically */
     void *journal_info; /* the thread's own, NULL at first */
     struct mm_struct *mm; /* of the process; of a thread of the kernel NULL */

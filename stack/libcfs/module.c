@@ -22,7 +22,7 @@ void libcfs_param_add(struct libcfs_param *param)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Of "lnet/selftest/module.c" it is "module"; names of modules have '_' where files have '-'. */
+/* Of a file it is the name without folders and suffix; names of modules have '_' for '-'. */
 static void module_name(const char *text, char *name, size_t size)
 {
     const char *from = strrchr(text, '/');

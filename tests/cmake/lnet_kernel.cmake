@@ -30,11 +30,11 @@ foreach(names IN ITEMS kernel_names)
   foreach(kernel IN ITEMS kernel user)
     foreach(order IN ITEMS system_first lnet_first system_last)
       string(TOUPPER ${order} defined)
-      set(options -D${defined})
+      set(options -std=gnu11 -D${defined})
       if(kernel STREQUAL kernel)
-        list(APPEND options -D__KERNEL__)
+        set(options -std=gnu89 -D${defined} -D__KERNEL__) # as the kernel's build of that time
       endif()
-      add_test(NAME lnet_99_${names}_${kernel}_${order} COMMAND ${CMAKE_C_COMPILER} -std=gnu11 -Wall -Wextra -Werror -fsyntax-only
+      add_test(NAME lnet_99_${names}_${kernel}_${order} COMMAND ${CMAKE_C_COMPILER} -Wall -Wextra -Werror -fsyntax-only
         -I${CMAKE_SOURCE_DIR}/sim/lnet/include ${options} ${CMAKE_SOURCE_DIR}/tests/lnet/${names}.c)
       set_tests_properties(lnet_99_${names}_${kernel}_${order} PROPERTIES LABELS lnet)
     endforeach()

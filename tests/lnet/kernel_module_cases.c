@@ -15,29 +15,29 @@
             return __LINE__; \
     } while (0)
 
-static char story[64];
+static char reported[64];
 static int fails;
 
-static void told(const char *what)
+static void report(const char *what)
 {
-    snprintf(story + strlen(story), sizeof(story) - strlen(story), "%s ", what);
+    snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s ", what);
 }
 
 /* ---- two modules ----------------------------------------------------------------------------- */
 
 static int __init first_late(void)
 {
-    told("late");
+    report("late");
     return fails;
 }
 static int __init first_begin(void)
 {
-    told("first");
+    report("first");
     return 0;
 }
 static void __exit first_end(void)
 {
-    told("-first");
+    report("-first");
 }
 late_initcall(first_late); /* linked before, called behind the others */
 module_init(first_begin);
@@ -49,28 +49,28 @@ MODULE_SOFTDEP("pre: libcfs");
 #define KBUILD_MODNAME "second"
 static int __init second_begin(void)
 {
-    told("second");
+    report("second");
     return 0;
 }
 static void __exit second_end(void)
 {
-    told("-second");
+    report("-second");
 }
 cfs_module(second, "1.0", second_begin, second_end);
 
 int lnet_99_modules_begin_and_end(void)
 {
-    story[0] = '\0';
+    reported[0] = '\0';
     EXPECT(libcfs_modules_init() == 0 && libcfs_modules_init() == 0);
-    EXPECT(strcmp(story, "first second late ") == 0);
+    EXPECT(strcmp(reported, "first second late ") == 0);
     libcfs_modules_exit();
     libcfs_modules_exit();
-    EXPECT(strcmp(story, "first second late -second -first ") == 0);
-    story[0] = '\0';
+    EXPECT(strcmp(reported, "first second late -second -first ") == 0);
+    reported[0] = '\0';
     fails = -ENODEV;
     EXPECT(libcfs_modules_init() == -ENODEV);
     fails = 0;
-    EXPECT(strcmp(story, "first second late -second -first ") == 0);
+    EXPECT(strcmp(reported, "first second late -second -first ") == 0);
     EXPECT(request_module("lnet_%s", "selftest") == 0 && symbol_get(fails) == &fails);
     return 0;
 }

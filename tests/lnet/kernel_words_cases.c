@@ -117,7 +117,7 @@ int lnet_99_numbers_of_all_sizes(void)
            min_not_zero(2, 3) == 2);
     EXPECT(sizeof_field(struct kref, refcount) == 4 && BUILD_BUG_ON_ZERO(0) == 0);
     EXPECT(check_add_overflow((size_t)-1, (size_t)1, &size) && array_size(SIZE_MAX, 2) == SIZE_MAX);
-    static_assert(sizeof(u64) == 8);
+    static_assert(sizeof(u64) == 8, "of 64 bits");
     if (i == 6)
         BUILD_BUG_ON(sizeof(int) != 4);
     else
@@ -360,16 +360,59 @@ int lnet_99_threads_end_where_they_want(void)
     return 0;
 }
 
+static wait_queue_head_t doors;
+static int waits_woken(void *data)
+{
+    DEFINE_WAIT_FUNC(entry, woken_wake_function);
+    long left;
+
+    add_wait_queue(&doors, &entry);
+    complete(data);
+    while ((READ_ONCE(entry.flags) & WQ_FLAG_WOKEN) == 0) /* it is woken before it waits */
+        msleep(1);
+    left = wait_woken(&entry, TASK_INTERRUPTIBLE, 20 * HZ);
+    EXPECT(left == 20 * HZ && wait_woken(&entry, TASK_INTERRUPTIBLE, 1) == 0);
+    remove_wait_queue(&doors, &entry);
+    complete(data);
+    while (!kthread_should_stop())
+        schedule_timeout_interruptible(1);
+    return -EALREADY;
+}
+static void counts(struct work_struct *work __always_unused)
+{
+    released++;
+}
+
+int lnet_99_entries_that_were_woken_and_works_that_were_not(void)
+{
+    DECLARE_COMPLETION(done);
+    DECLARE_DELAYED_WORK(work, counts);
+    struct task_struct *task;
+
+    init_waitqueue_head(&doors);
+    task = kthread_run(waits_woken, &done, "waits_woken");
+    wait_for_completion(&done);
+    wake_up(&doors);
+    wait_for_completion(&done);
+    EXPECT(kthread_stop(task) == -EALREADY);
+
+    EXPECT(queue_delayed_work_on(0, system_highpri_wq, &work, 10 * HZ));
+    EXPECT(cancel_delayed_work(&work) && !cancel_work(&work.work) && released == 0);
+    return 0;
+}
+
 int lnet_99_messages_have_a_limit(void)
 {
-    DEFINE_RATELIMIT_STATE(state, HZ / 20, 3);
+    DEFINE_RATELIMIT_STATE(state, 600 * HZ, 3);
     char to[8] = "xxxxxxx";
     int i, printed = 0;
 
     for (i = 0; i < 10; i++)
         printed += __ratelimit(&state);
     EXPECT(printed == 3 && state.missed == 7);
-    msleep(60);
+    ratelimit_state_init(&state, 1, 1);
+    EXPECT(__ratelimit(&state));
+    msleep(3);
     EXPECT(__ratelimit(&state));
     for (i = 0; i < 10; i++)
         printed += printk_ratelimit() != 0;

@@ -128,6 +128,9 @@ static inline void kfree(const void *memory)
 #define LIBCFS_ALLOC_ATOMIC LIBCFS_ALLOC
 #define LIBCFS_FREE(ptr, size) kfree(ptr)
 
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+void *aligned_alloc(size_t alignment, size_t bytes); /* stdlib.h has it from C11 on */
+#endif
 static inline struct page *alloc_page(gfp_t flags)
 {
     void *page = aligned_alloc(PAGE_SIZE, PAGE_SIZE);

@@ -295,6 +295,10 @@ static inline void finish_wait(wait_queue_head_t *queue, wait_queue_entry_t *ent
 /* The caller has the spin lock, which is released during the wait. */
 #define wait_event_lock_irq(queue, condition, lock) \
     wait_event_cmd(queue, condition, spin_unlock(&(lock)), spin_lock(&(lock)))
+#define wait_event_lock_irq_cmd(queue, condition, lock, command) \
+    wait_event_cmd(queue, condition, spin_unlock(&(lock)); command, spin_lock(&(lock)))
+#define wait_event_interruptible_lock_irq(queue, condition, lock) \
+    (wait_event_lock_irq(queue, condition, lock), 0)
 /* 0: the condition holds. */
 #define wait_event_interruptible(queue, condition) \
     (LIBCFS_WAIT_FOR(queue, condition, TASK_INTERRUPTIBLE, false), 0)
@@ -311,6 +315,28 @@ static inline void finish_wait(wait_queue_head_t *queue, wait_queue_entry_t *ent
     LIBCFS_WAIT(queue, condition, TASK_IDLE, false, timeout, , )
 #define wait_event_idle_exclusive_timeout(queue, condition, timeout) \
     LIBCFS_WAIT(queue, condition, TASK_IDLE, true, timeout, , )
+
+/* An entry with a function of its own, and one that keeps that it was woken: it is woken, too, if
+ * that came before the wait. */
+#define WQ_FLAG_WOKEN 2u
+#define DEFINE_WAIT_FUNC(name, function) \
+    wait_queue_entry_t name = {          \
+        .private = current, .func = (function), .entry = LIST_HEAD_INIT((name).entry)}
+static inline int woken_wake_function(struct wait_queue_entry *entry, unsigned mode, int flags,
+                                      void *key)
+{
+    (void)__atomic_fetch_or(&entry->flags, WQ_FLAG_WOKEN, __ATOMIC_SEQ_CST);
+    return libcfs_default_wake(entry, mode, flags, key);
+}
+static inline long wait_woken(struct wait_queue_entry *entry, unsigned mode, long timeout)
+{
+    set_current_state(mode);
+    if ((__atomic_load_n(&entry->flags, __ATOMIC_SEQ_CST) & WQ_FLAG_WOKEN) == 0)
+        timeout = libcfs_schedule_timeout(timeout);
+    __set_current_state(TASK_RUNNING);
+    (void)__atomic_fetch_and(&entry->flags, ~WQ_FLAG_WOKEN, __ATOMIC_SEQ_CST);
+    return timeout;
+}
 
 /* ---- completions ----------------------------------------------------------------------------- */
 

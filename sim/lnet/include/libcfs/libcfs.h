@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "libcfs/shims.h"
-#include "libcfs/kernel/compiler.h"
-#include "libcfs/kernel/error.h"
 
 /* ---- messages and assertions ----------------------------------------------------------------- */
 
@@ -70,8 +68,6 @@
         warn__;                                                            \
     })
 #define CLASSERT(condition) _Static_assert(condition, #condition)
-/* A statement, also behind `if` and a label: the compiler refuses it if the condition holds. */
-#define BUILD_BUG_ON(condition) ((void)sizeof(char[(condition) ? -1 : 1]))
 
 /* The begin and the end of a function: they leave no trace. */
 #define ENTRY ((void)0)
@@ -242,9 +238,11 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/bits.h"
 #include "libcfs/kernel/byteorder.h"
 #include "libcfs/kernel/clock.h"
+#include "libcfs/kernel/compiler.h"
 #include "libcfs/kernel/cpt.h"
 #include "libcfs/kernel/cpumask.h"
 #include "libcfs/kernel/device.h"
+#include "libcfs/kernel/error.h"
 #include "libcfs/kernel/irq.h"
 #include "libcfs/kernel/list.h"
 #include "libcfs/kernel/lock.h"

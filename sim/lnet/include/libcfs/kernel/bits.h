@@ -308,6 +308,8 @@ static inline u64 mul_u32_u32(u32 a, u32 b)
 #define FIELD_SIZEOF(type, member) sizeof_field(type, member)
 #endif
 #define typeof_member(type, member) __typeof__(((type *)0)->member)
+/* A statement, also behind `if` and a label: the compiler refuses it if the condition holds. */
+#define BUILD_BUG_ON(condition) ((void)sizeof(char[(condition) ? -1 : 1]))
 #define BUILD_BUG_ON_MSG(condition, message) compiletime_assert(!(condition), message)
 #define BUILD_BUG_ON_ZERO(condition) ((int)(sizeof(char[(condition) ? -1 : 1]) - 1))
 #define BUILD_BUG_ON_NULL(condition) ((void *)(long)BUILD_BUG_ON_ZERO(condition))

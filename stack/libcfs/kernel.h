@@ -9,6 +9,7 @@
 #define JACQUARD_STACK_LIBCFS_KERNEL_H
 
 #include <assert.h>
+#include <setjmp.h>
 
 #include "libcfs/libcfs.h"
 #include "port/port.h"
@@ -28,6 +29,7 @@ struct libcfs_task {
     int (*run)(void *data);
     void *data;
     int result, references;
+    jmp_buf *leave; /* where do_exit() goes on */
     int should_stop, over; /* changed atomically */
     struct libcfs_kernel *kernel;
     struct libcfs_worker *worker; /* that it is; NULL: none */
@@ -62,7 +64,12 @@ struct libcfs_kernel {
     struct list_head kthreads; /* that have not been joined */
     struct libcfs_task *free_tasks;
     void *free_blocks;
-    pid_t next_pid;
+    pid_t next_pid, tgid; /* tgid 0: no thread of the process has a task yet */
+    struct mm_struct mm;
+    struct cpumask online;
+    struct mutex device_lock; /* of the devices */
+    struct list_head devices; /* of misc_register() */
+    int modules_begun; /* changed atomically */
 
     spinlock_t timer_lock; /* of what follows */
     struct list_head timers; /* the earliest one is the first */
@@ -74,6 +81,10 @@ struct libcfs_kernel {
 
     struct workqueue_struct works; /* of schedule_work() */
 };
+
+/* The value of `module.name` among the parameters of the calling process's node; NULL: it has none,
+ * or there is no LNet in the program. */
+const char *libcfs_module_setting(const char *module, const char *name) __attribute__((weak));
 
 #define assert_held(lock) assert((lock)->locked != 0)
 

@@ -20,6 +20,10 @@ static struct libcfs_kernel *kernel_make(void)
     INIT_LIST_HEAD(&kernel->timers);
     INIT_LIST_HEAD(&kernel->hungry);
     init_waitqueue_head(&kernel->timer_ended);
+    init_rwsem(&kernel->mm.mmap_sem);
+    cpumask_setall(&kernel->online);
+    mutex_init(&kernel->device_lock);
+    INIT_LIST_HEAD(&kernel->devices);
     libcfs_workqueue_setup(&kernel->works, kernel, LIBCFS_WORKERS_DEFAULT);
     snprintf(kernel->works.name, sizeof(kernel->works.name), "events");
     return kernel;
@@ -104,6 +108,8 @@ static struct libcfs_task *task_make(struct libcfs_kernel *kernel)
     wake = task->wake;
     *task = (struct libcfs_task){.wake = wake, .kernel = kernel, .task.own = task};
     task->task.pid = __atomic_add_fetch(&kernel->next_pid, 1, __ATOMIC_RELAXED);
+    task->task.nr_cpus_allowed = (int)port_processors();
+    task->task.cpus_mask = kernel->online;
     INIT_LIST_HEAD(&task->on_kthreads);
     return task;
 }
@@ -155,6 +161,17 @@ static struct libcfs_task *bucket_find(struct libcfs_kernel *kernel,
     return task;
 }
 
+/* The first one that a thread of the process had. */
+static pid_t process_number(struct libcfs_kernel *kernel, pid_t pid)
+{
+    pid_t none = 0;
+
+    return __atomic_compare_exchange_n(&kernel->tgid, &none, pid, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED)
+               ? pid
+               : none;
+}
+
 /* A thread that was not started here gets a task. It keeps it: the record of an ended thread may be
  * that of another one, which then has the task. */
 struct task_struct *libcfs_current(void)
@@ -168,6 +185,8 @@ struct task_struct *libcfs_current(void)
         if (task == NULL)
             port_panic("libcfs: there is no memory for a task");
         snprintf(task->task.comm, sizeof(task->task.comm), "thread");
+        task->task.tgid = process_number(kernel, task->task.pid);
+        task->task.mm = &kernel->mm;
         bucket_add(kernel, task, thread);
     }
     return &task->task;
@@ -254,13 +273,28 @@ static void kthread_main(void *argument)
     struct libcfs_task *task = argument;
     struct libcfs_kernel *kernel = task->kernel;
 
+    jmp_buf leave;
+
     bucket_add(kernel, task, port_thread_self());
     libcfs_schedule(UINT64_MAX); /* until somebody wakes it */
     task->result = -EINTR;
-    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE))
+    task->leave = &leave;
+    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE) && setjmp(leave) == 0)
         task->result = task->run(task->data);
     bucket_remove(kernel, task);
     __atomic_store_n(&task->over, true, __ATOMIC_RELEASE);
+}
+
+void libcfs_task_exit(struct completion *done, long code)
+{
+    struct libcfs_task *task = own(libcfs_current());
+
+    if (task->leave == NULL)
+        port_panic("libcfs: do_exit() was called by a thread that is none of the kernel");
+    if (done != NULL)
+        complete(done);
+    task->result = (int)code;
+    longjmp(*task->leave, 1);
 }
 
 static void join(struct libcfs_task *task, struct port_thread *thread)
@@ -304,6 +338,8 @@ struct task_struct *libcfs_kthread_create(int (*run)(void *data), void *data, co
     task->run = run;
     task->data = data;
     task->task.state = TASK_UNINTERRUPTIBLE;
+    task->task.flags = PF_KTHREAD;
+    task->task.tgid = task->task.pid;
     thread = port_thread_start(task->task.comm, kthread_main, task);
     if (thread == NULL) {
         task_free(task);
@@ -341,14 +377,36 @@ bool libcfs_kthread_should_stop(void)
     return __atomic_load_n(&own(libcfs_current())->should_stop, __ATOMIC_SEQ_CST);
 }
 
+int libcfs_task_confine(struct task_struct *task, const struct cpumask *mask)
+{
+    struct cpumask set;
+    uint64_t words[NR_CPUS / 64];
+    int rc;
+
+    if (!cpumask_and(&set, mask, cpu_online_mask))
+        return -EINVAL;
+    memcpy(words, set.bits, sizeof(words));
+    rc = port_thread_confine(own(task)->thread, words, NR_CPUS);
+    if (rc == 0) {
+        task->cpus_mask = set;
+        task->nr_cpus_allowed = (int)cpumask_weight(&set);
+    }
+    return rc;
+}
+
 void libcfs_kthread_bind(struct task_struct *task, unsigned processor)
 {
-    uint64_t set[16] = {0};
+    struct cpumask set = CPU_MASK_NONE;
 
-    if (processor >= 64 * ARRAY_SIZE(set))
+    if (processor >= NR_CPUS)
         return;
-    set[processor / 64] = 1ull << processor % 64;
-    (void)port_thread_confine(own(task)->thread, set, 64 * ARRAY_SIZE(set));
+    cpumask_set_cpu(processor, &set);
+    (void)libcfs_task_confine(task, &set);
+}
+
+const struct cpumask *libcfs_online_mask(void)
+{
+    return &libcfs_kernel()->online;
 }
 
 void libcfs_task_get(struct task_struct *task)

@@ -21,11 +21,11 @@ void lst_message_swap(struct lst_message *message)
     /* All fields of the messages that nodes of two byte orders exchange here have 32 bits, or 64 at
      * a multiple of 32: the words are swapped, and the halves of those with 64. */
     for (i = 0; i < 6; i++)
-        __swab32s((uint32_t *)(void *)(bytes + 4 * i));
+        __swab32s((__u32 *)(void *)(bytes + 4 * i));
     if (message->type % 2 == 0)
-        __swab64s((uint64_t *)(void *)(bytes + 24));
+        __swab64s((__u64 *)(void *)(bytes + 24));
     else
-        __swab32s((uint32_t *)(void *)(bytes + 24));
+        __swab32s((__u32 *)(void *)(bytes + 24));
 }
 
 /* ---- the worker ------------------------------------------------------------------------------ */

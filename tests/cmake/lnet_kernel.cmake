@@ -2,7 +2,8 @@
 # What kernel code takes from the kernel, on POSIX threads and for ranks: the programs are those of the cases of m0_net.
 if(TARGET libcfs)
   set(kernel_cases ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_data_cases.c
-    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_items_cases.c)
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_items_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_device_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_module_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_words_cases.c)
   set(kernel_folders ${CMAKE_SOURCE_DIR}/tests/lnet ${CMAKE_SOURCE_DIR}/tests/m0)
   jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})
@@ -23,3 +24,19 @@ if(TARGET lnet)
   set_target_properties(lnet_kernel_code PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   jacquard_no_whole_program(lnet_kernel_code)
 endif()
+
+# The names of the kernel, as its own code uses them, with all warnings, and with the system's headers before or behind.
+foreach(names IN ITEMS kernel_names)
+  foreach(kernel IN ITEMS kernel user)
+    foreach(order IN ITEMS system_first lnet_first system_last)
+      string(TOUPPER ${order} defined)
+      set(options -std=gnu11 -D${defined})
+      if(kernel STREQUAL kernel)
+        set(options -std=gnu89 -D${defined} -D__KERNEL__) # as the kernel's build of that time
+      endif()
+      add_test(NAME lnet_99_${names}_${kernel}_${order} COMMAND ${CMAKE_C_COMPILER} -Wall -Wextra -Werror -fsyntax-only
+        -I${CMAKE_SOURCE_DIR}/sim/lnet/include ${options} ${CMAKE_SOURCE_DIR}/tests/lnet/${names}.c)
+      set_tests_properties(lnet_99_${names}_${kernel}_${order} PROPERTIES LABELS lnet)
+    endforeach()
+  endforeach()
+endforeach()

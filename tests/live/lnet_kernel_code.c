@@ -5,7 +5,9 @@
  *
  *   lnet_kernel_code serve             until standard input ends; prints "ready" and "served"
  *   lnet_kernel_code use NID BYTES     prints the counters
+ *   lnet_kernel_code module            starts its module, which prints its parameters, and ends it
  */
+#define KBUILD_MODNAME "kernel_code"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +61,49 @@ static int use(const char *text, unsigned bytes)
     return 0;
 }
 
+/* ---- a module -------------------------------------------------------------------------------- */
+
+static int tries = 3;
+module_param(tries, int, 0644);
+MODULE_PARM_DESC(tries, "how often");
+static bool eager;
+module_param(eager, bool, 0444);
+static char nobody[] = "nobody", *peers = nobody;
+module_param(peers, charp, 0444);
+static int sizes[4];
+static unsigned size_count;
+module_param_array(sizes, int, &size_count, 0444);
+
+static int __init begin(void)
+{
+    printf("tries %d eager %d peers %s sizes %u:%d,%d\n", tries, eager, peers, size_count, sizes[0],
+           sizes[1]);
+    return tries < 0 ? -EINVAL : 0;
+}
+static void __exit end(void)
+{
+    puts("end");
+}
+module_init(begin);
+module_exit(end);
+
+static int module(void)
+{
+    int rc = libcfs_modules_init();
+
+    if (rc != 0)
+        printf("error %d\n", rc);
+    libcfs_modules_exit();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    int rc = LNetNIInit(LNET_PID_LUSTRE);
+    int rc;
 
+    if (argc == 2 && strcmp(argv[1], "module") == 0)
+        return module();
+    rc = LNetNIInit(LNET_PID_LUSTRE);
     if (rc < 0) {
         fprintf(stderr, "LNetNIInit: %d\n", rc);
         return 1;

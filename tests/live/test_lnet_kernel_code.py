@@ -24,3 +24,21 @@ def test_lnet_99_requests_with_bulk_data(bytes_):
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.parametrize("settings, says", [
+    ("", "tries 3 eager 0 peers nobody sizes 0:0,0\nend\n"),
+    ("kernel_code.tries=0x10 kernel_code.eager=Y kernel_code.sizes=4096,65536 other.tries=5 kernel_code.peers='10.0.0.1@tcp 10.0.0.2@tcp'",
+     "tries 16 eager 1 peers 10.0.0.1@tcp 10.0.0.2@tcp sizes 2:4096,65536\nend\n"),
+    ("kernel_code.tries=many", "error -22\n"),
+    ("kernel_code.sizes=1,2,3,4,5", "error -22\n"),
+    ("kernel_code.tries=-1", "tries -1 eager 0 peers nobody sizes 0:0,0\nerror -22\n"),
+])
+def test_lnet_99_parameters_of_a_module_are_in_LNET_OPTIONS(settings, says):
+    environment = options("127.0.77.3")
+    environment["LNET_OPTIONS"] += " " + settings
+    module = run(PROGRAM, "module", environment=environment)
+    assert module.stdout == says and module.returncode == 0, module.stderr
+    wrong = [value for value in ("'many' is no value of the parameter tries", "'1,2,3,4,5' is no value of the parameter sizes")
+             if value in module.stderr]
+    assert len(wrong) == (settings.endswith(("many", "4,5")))

@@ -402,6 +402,17 @@ static void lnet_99_helpers_of_kernel_code(void **state)
     assert_false(WARN_ON(list_empty(&list)));
 }
 
+/* A module of the program has its parameters from those of the node (libcfs/kernel/module.h). */
+TEST_IN(lnet_99_settings_of_modules, .nodes = 2,
+        .own = {[A] = {{"selftest.timeout", "5"}, {"selftest.timeout", "7"}, {"timeout", "9"}}})
+{
+    on(A);
+    assert_string_equal(libcfs_module_setting("selftest", "timeout"), "7"); /* the last one */
+    assert_null(libcfs_module_setting("other", "timeout"));
+    on(B);
+    assert_null(libcfs_module_setting("selftest", "timeout"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +420,7 @@ int main(void)
         cmocka_unit_test(lnet_99_bulk_that_is_unlinked_while_it_is_read),
         cmocka_unit_test(lnet_99_control_calls_and_distances),
         cmocka_unit_test(lnet_99_helpers_of_kernel_code),
+        cmocka_unit_test(lnet_99_settings_of_modules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,3 +106,10 @@ int LNetSetAsync(struct lnet_process_id id, int nasync)
     (void)nasync;
     return 0;
 }
+
+const char *libcfs_module_setting(const char *module, const char *name)
+{
+    struct lnet_node *node = lnet_host_current();
+
+    return node != NULL ? lnet_setting(node->settings, node->setting_count, module, name) : NULL;
+}

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <linux/types.h>
+#include <linux/swab.h>
 #include <sys/uio.h>
 
 #ifndef PAGE_SIZE
@@ -28,10 +29,12 @@ static inline void *page_address(const struct page *page)
 {
     return (void *)page;
 }
-static inline struct page *virt_to_page(const void *address)
+/* Of an address, which is a pointer or a number. */
+#define virt_to_page(address) libcfs_page_of((uintptr_t)(address))
+static inline struct page *libcfs_page_of(uintptr_t address)
 {
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the page of an address is a matter of its bits */
-    return (struct page *)((uintptr_t)address & PAGE_MASK);
+    return (struct page *)(address & PAGE_MASK);
 }
 
 struct kvec {
@@ -229,15 +232,17 @@ static inline bool atomic_dec_and_test(atomic_t *v)
 #define cpu_to_le16(x) ((__u16)(x))
 #define cpu_to_le32(x) ((__u32)(x))
 #define cpu_to_le64(x) ((__u64)(x))
-#define __swab16s(x) (*(x) = __builtin_bswap16(*(x)))
-#define __swab32s(x) (*(x) = __builtin_bswap32(*(x)))
-#define __swab64s(x) (*(x) = __builtin_bswap64(*(x)))
 
 #undef HZ /* the system has another one */
-#define HZ 1000L /* a jiffy is a millisecond of the node's time */
+#define HZ 1000 /* a jiffy is a millisecond of the node's time */
 #define MAX_SCHEDULE_TIMEOUT LONG_MAX
-#define cfs_time_seconds(seconds) ((long)(seconds)*HZ)
-#define msecs_to_jiffies(ms) ((long)(ms))
+#define cfs_time_seconds(seconds) ((unsigned long)(seconds)*HZ)
+/* A negative number is a wait without end. */
+static inline unsigned long msecs_to_jiffies(unsigned ms)
+{
+    return (int)ms < 0 ? (unsigned long)(LONG_MAX >> 1) - 1 : ms;
+}
 #define jiffies_to_msecs(j) ((unsigned)(j))
 
+#define JACQUARD_LIBCFS_SHIMS_COMPLETE
 #endif

@@ -31,6 +31,9 @@ struct lnet_setting {
     const char *name, *value;
 };
 
+/* Of the calling process's node, for libcfs (libcfs/kernel/module.h). NULL: it has no such one. */
+const char *libcfs_module_setting(const char *module, const char *name);
+
 struct lnet_node_config {
     uint32_t number; /* in the cluster; the line of the trace */
     const char *name; /* copied */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "libcfs/shims.h"
 
@@ -20,6 +21,8 @@ typedef __s8 s8;
 typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
+typedef unsigned short umode_t;
+typedef __loff_t loff_t;
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -79,7 +82,6 @@ typedef __s64 s64;
 #define GFP_NOWAIT 0
 #define GFP_USER 0
 #define GFP_HIGHUSER 0
-#define __GFP_ZERO 0x8000u
 #define __GFP_NOWARN 0
 #define __GFP_NOFAIL 0
 #define __GFP_HIGHMEM 0
@@ -502,22 +504,9 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
     (sizeof(*(object)) + sizeof((object)->member[0]) * (size_t)(count))
 #define fallthrough __attribute__((__fallthrough__))
 
-/* ---- modules, users, random numbers ---------------------------------------------------------- */
-
-#define THIS_MODULE NULL
-#define MODULE_VERSION(text) _Static_assert(1, "")
-#define MODULE_ALIAS(text) _Static_assert(1, "")
-#define EXPORT_SYMBOL_GPL(name) _Static_assert(1, "")
-#define try_module_get(module) ((void)(module), true)
-#define module_put(module) ((void)(module))
-/* Nobody calls them: a program that has the module in it does. */
-#define module_init(function) \
-    static int (*const module_init__)(void) __attribute__((unused)) = (function)
-#define module_exit(function) \
-    static void (*const module_exit__)(void) __attribute__((unused)) = (function)
+/* ---- users, random numbers ------------------------------------------------------------------- */
 
 /* A user is the same process. They return how many bytes are not copied. */
-#define __user
 #define copy_from_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
 #define copy_to_user(to, from, bytes) (memcpy(to, from, bytes), 0UL)
 #define get_user(value, from) ((value) = *(from), 0)

@@ -52,7 +52,7 @@ static inline void cfs_percpt_free(void *objects)
 #define cfs_percpt_for_each(object, i, objects) \
     for ((i) = 0; ((object) = (objects)[i]) != NULL; (i)++)
 #define LIBCFS_CPT_ALLOC_GFP(ptr, table, cpt, size, flags) \
-    ((void)(table), (void)(cpt), (ptr) = calloc(1, size))
+    ((void)(table), (void)(cpt), (void)(flags), (ptr) = calloc(1, size))
 #define cfs_page_cpt_alloc(table, cpt, flags) ((void)(table), (void)(cpt), alloc_page(flags))
 #define LIBCFS_CPT_ALLOC(ptr, table, cpt, size) LIBCFS_CPT_ALLOC_GFP(ptr, table, cpt, size, 0)
 

@@ -3,11 +3,33 @@
 #ifndef JACQUARD_LIBCFS_KERNEL_LIST_H
 #define JACQUARD_LIBCFS_KERNEL_LIST_H
 
-#include "libcfs/shims.h"
+#include "libcfs/libcfs.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-#define list_del_rcu list_del
+/* What an entry refers to when it is in no list any more: a second list_del() is a defect, which is
+ * reported. list_del_init() leaves an empty list. */
+#define LIST_POISON1 ((struct list_head *)0xdead000000000100ul)
+#define LIST_POISON2 ((struct list_head *)0xdead000000000200ul)
+static inline void libcfs_list_unlink(struct list_head *entry)
+{
+    BUG_ON(entry->prev == LIST_POISON2);
+    entry->next->prev = entry->prev;
+    entry->prev->next = entry->next;
+}
+static inline void libcfs_list_del(struct list_head *entry)
+{
+    libcfs_list_unlink(entry);
+    entry->next = LIST_POISON1;
+    entry->prev = LIST_POISON2;
+}
+/* Who is at the entry finds the next one. */
+static inline void list_del_rcu(struct list_head *entry)
+{
+    libcfs_list_unlink(entry);
+    entry->prev = LIST_POISON2;
+}
+#define list_del(entry) libcfs_list_del(entry)
 #define list_add_rcu list_add
 #define list_add_tail_rcu list_add_tail
 #define list_for_each_entry_rcu list_for_each_entry
@@ -155,5 +177,112 @@ static inline void hlist_del_init(struct hlist_node *node)
     for (pos = hlist_entry_safe((head)->first, __typeof__(*pos), member); \
          pos != NULL && ((n = pos->member.next), true);                   \
          pos = hlist_entry_safe(n, __typeof__(*pos), member))
+
+#define hlist_for_each_entry_continue(pos, member)                                            \
+    for (pos = hlist_entry_safe((pos)->member.next, __typeof__(*(pos)), member); pos != NULL; \
+         pos = hlist_entry_safe((pos)->member.next, __typeof__(*(pos)), member))
+#define hlist_for_each_entry_from(pos, member) \
+    for (; pos != NULL; pos = hlist_entry_safe((pos)->member.next, __typeof__(*(pos)), member))
+static inline void hlist_add_before(struct hlist_node *node, struct hlist_node *next)
+{
+    node->pprev = next->pprev;
+    node->next = next;
+    next->pprev = &node->next;
+    *node->pprev = node;
+}
+static inline void hlist_add_behind(struct hlist_node *node, struct hlist_node *previous)
+{
+    node->next = previous->next;
+    previous->next = node;
+    node->pprev = &previous->next;
+    if (node->next != NULL)
+        node->next->pprev = &node->next;
+}
+/* The chain of `from`, which is empty then. */
+static inline void hlist_move_list(struct hlist_head *from, struct hlist_head *to)
+{
+    to->first = from->first;
+    if (to->first != NULL)
+        to->first->pprev = &to->first;
+    from->first = NULL;
+}
+/* It looks as if it were in a chain: hlist_del() has no effect. */
+static inline void hlist_add_fake(struct hlist_node *node)
+{
+    node->pprev = &node->next;
+}
+static inline bool hlist_fake(const struct hlist_node *node)
+{
+    return node->pprev == &node->next;
+}
+static inline bool hlist_is_singular_node(const struct hlist_node *node,
+                                          const struct hlist_head *head)
+{
+    return node->next == NULL && node->pprev == &head->first;
+}
+
+/* ---- more about lists ------------------------------------------------------------------------ */
+
+#define list_for_each_entry_continue_reverse(pos, head, member)      \
+    for (pos = list_prev_entry(pos, member); &pos->member != (head); \
+         pos = list_prev_entry(pos, member))
+#define list_for_each_entry_from_reverse(pos, head, member) \
+    for (; &pos->member != (head); pos = list_prev_entry(pos, member))
+#define list_for_each_continue(pos, head) for (pos = pos->next; pos != (head); pos = pos->next)
+#define list_safe_reset_next(pos, n, member) n = list_next_entry(pos, member)
+/* The entries before `entry` go to the list `list`. */
+static inline void list_cut_before(struct list_head *list, struct list_head *head,
+                                   struct list_head *entry)
+{
+    if (head->next == entry)
+        INIT_LIST_HEAD(list);
+    else
+        list_cut_position(list, head, entry->prev);
+}
+/* The entries from `first` to `last` of a list go to the end of the list `head`. */
+static inline void list_bulk_move_tail(struct list_head *head, struct list_head *first,
+                                       struct list_head *last)
+{
+    first->prev->next = last->next;
+    last->next->prev = first->prev;
+    head->prev->next = first;
+    first->prev = head->prev;
+    last->next = head;
+    head->prev = last;
+}
+static inline void list_rotate_to_front(struct list_head *entry, struct list_head *head)
+{
+    list_move_tail(head, entry);
+}
+static inline size_t list_count_nodes(const struct list_head *head)
+{
+    const struct list_head *at;
+    size_t count = 0;
+
+    list_for_each (at, head)
+        count++;
+    return count;
+}
+/* Sorts: equal ones keep their order. `compare` is above 0 if `a` has to be behind `b`. */
+static inline void list_sort(void *data, struct list_head *head,
+                             int (*compare)(void *data, struct list_head *a, struct list_head *b))
+{
+    struct list_head *slow = head, *fast = head, half, merged;
+
+    if (head->next == head || head->next->next == head)
+        return;
+    do {
+        slow = slow->next;
+        fast = fast->next->next;
+    } while (fast != head && fast->next != head);
+    list_cut_position(&half, head, slow);
+    list_sort(data, &half, compare);
+    list_sort(data, head, compare);
+    INIT_LIST_HEAD(&merged);
+    while (!list_empty(&half) && !list_empty(head))
+        list_move_tail(compare(data, half.next, head->next) > 0 ? head->next : half.next, &merged);
+    list_splice_init(&half, merged.prev);
+    list_splice_init(&merged, head); /* before what is left there */
+}
 
 #endif

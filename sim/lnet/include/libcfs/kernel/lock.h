@@ -242,4 +242,149 @@ static inline void write_unlock(rwlock_t *lock)
 #define write_lock_irqsave(lock, flags) ((flags) = 0, write_lock(lock))
 #define write_unlock_irqrestore(lock, flags) ((void)(flags), write_unlock(lock))
 
+#define read_lock_irq read_lock
+#define read_unlock_irq read_unlock
+#define write_lock_irq write_lock
+#define write_unlock_irq write_unlock
+#define read_trylock(lock) libcfs_rwlock_try(lock, false)
+#define write_trylock(lock) libcfs_rwlock_try(lock, true)
+
+/* ---- kinds of spin locks --------------------------------------------------------------------- */
+
+typedef spinlock_t raw_spinlock_t;
+#define __SPIN_LOCK_UNLOCKED(name) ((spinlock_t){0})
+#define __RAW_SPIN_LOCK_UNLOCKED(name) ((raw_spinlock_t){0})
+#define DEFINE_RAW_SPINLOCK(name) raw_spinlock_t name = {0}
+#define raw_spin_lock_init spin_lock_init
+#define raw_spin_lock spin_lock
+#define raw_spin_unlock spin_unlock
+#define raw_spin_trylock spin_trylock
+#define raw_spin_lock_irq spin_lock
+#define raw_spin_unlock_irq spin_unlock
+#define raw_spin_lock_irqsave spin_lock_irqsave
+#define raw_spin_unlock_irqrestore spin_unlock_irqrestore
+#define spin_trylock_irq(lock) spin_trylock(lock)
+#define spin_trylock_irqsave(lock, flags) ((flags) = 0, spin_trylock(lock))
+#define spin_lock_irqsave_nested(lock, flags, subclass) spin_lock_irqsave(lock, flags)
+#define spin_lock_bh_nested(lock, subclass) spin_lock(lock)
+#define spin_can_lock(lock) (!spin_is_locked(lock))
+
+#define down_killable(sem) down_interruptible(sem)
+#define mutex_lock_interruptible_nested(lock, subclass) mutex_lock_interruptible(lock)
+#define mutex_lock_io(lock) mutex_lock(lock)
+#define down_read_nested(sem, subclass) down_read(sem)
+#define down_write_nested(sem, subclass) down_write(sem)
+static inline int down_read_killable(struct rw_semaphore *sem)
+{
+    down_read(sem);
+    return 0;
+}
+static inline int down_write_killable(struct rw_semaphore *sem)
+{
+    down_write(sem);
+    return 0;
+}
+static inline int rwsem_is_locked(struct rw_semaphore *sem)
+{
+    return __atomic_load_n(&sem->holders, __ATOMIC_RELAXED) != 0;
+}
+
+/* ---- sequence locks -------------------------------------------------------------------------- */
+
+/* A reader reads, and once more if a writer was there meanwhile. */
+typedef struct seqcount {
+    unsigned sequence; /* odd: a writer is there */
+} seqcount_t;
+#define SEQCNT_ZERO(name) \
+    {                     \
+        0                 \
+    }
+static inline void seqcount_init(seqcount_t *count)
+{
+    count->sequence = 0;
+}
+static inline unsigned raw_seqcount_begin(const seqcount_t *count)
+{
+    return __atomic_load_n(&count->sequence, __ATOMIC_ACQUIRE) & ~1u;
+}
+static inline unsigned read_seqcount_begin(const seqcount_t *count)
+{
+    unsigned sequence, tries = 0;
+
+    while (((sequence = __atomic_load_n(&count->sequence, __ATOMIC_ACQUIRE)) & 1) != 0) {
+        __builtin_ia32_pause();
+        if (++tries % 256 == 0 && libcfs_spin_relax != NULL)
+            libcfs_spin_relax();
+    }
+    return sequence;
+}
+/* 1: a writer was there. */
+static inline int read_seqcount_retry(const seqcount_t *count, unsigned start)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&count->sequence, __ATOMIC_RELAXED) != start;
+}
+static inline void write_seqcount_begin(seqcount_t *count)
+{
+    __atomic_store_n(&count->sequence, count->sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void write_seqcount_end(seqcount_t *count)
+{
+    __atomic_store_n(&count->sequence, count->sequence + 1, __ATOMIC_RELEASE);
+}
+#define raw_write_seqcount_begin(count) write_seqcount_begin(count)
+#define raw_write_seqcount_end(count) write_seqcount_end(count)
+
+typedef struct {
+    seqcount_t seqcount;
+    spinlock_t lock; /* of the writers */
+} seqlock_t;
+#define __SEQLOCK_UNLOCKED(name) \
+    {                            \
+        {0},                     \
+        {                        \
+            0                    \
+        }                        \
+    }
+#define DEFINE_SEQLOCK(name) seqlock_t name = __SEQLOCK_UNLOCKED(name)
+static inline void seqlock_init(seqlock_t *lock)
+{
+    seqcount_init(&lock->seqcount);
+    spin_lock_init(&lock->lock);
+}
+static inline unsigned read_seqbegin(const seqlock_t *lock)
+{
+    return read_seqcount_begin(&lock->seqcount);
+}
+static inline int read_seqretry(const seqlock_t *lock, unsigned start)
+{
+    return read_seqcount_retry(&lock->seqcount, start);
+}
+static inline void write_seqlock(seqlock_t *lock)
+{
+    spin_lock(&lock->lock);
+    write_seqcount_begin(&lock->seqcount);
+}
+static inline void write_sequnlock(seqlock_t *lock)
+{
+    write_seqcount_end(&lock->seqcount);
+    spin_unlock(&lock->lock);
+}
+#define write_seqlock_bh write_seqlock
+#define write_sequnlock_bh write_sequnlock
+#define write_seqlock_irq write_seqlock
+#define write_sequnlock_irq write_sequnlock
+#define write_seqlock_irqsave(lock, flags) ((flags) = 0, write_seqlock(lock))
+#define write_sequnlock_irqrestore(lock, flags) ((void)(flags), write_sequnlock(lock))
+/* Readers that keep writers out. */
+static inline void read_seqlock_excl(seqlock_t *lock)
+{
+    spin_lock(&lock->lock);
+}
+static inline void read_sequnlock_excl(seqlock_t *lock)
+{
+    spin_unlock(&lock->lock);
+}
+
 #endif

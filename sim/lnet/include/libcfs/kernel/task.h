@@ -19,15 +19,35 @@
 #define TASK_IDLE (0x400 | TASK_UNINTERRUPTIBLE)
 #define TASK_COMM_LEN 16
 
+#define NR_CPUS 1024
+struct cpumask { /* libcfs/kernel/cpumask.h */
+    unsigned long bits[NR_CPUS / 64];
+};
+
 struct libcfs_task; /* what the implementation has for it */
 
 /* A thread; also of one that was not started here, when it first waits. */
 struct task_struct {
     long state; /* TASK_RUNNING, or what it is going to wait as; changed atomically */
     pid_t pid; /* a number that no other thread of the process has */
+    pid_t tgid; /* of a thread of the kernel its pid; else one number for the process */
     char comm[TASK_COMM_LEN];
+    unsigned flags; /* PF_KTHREAD: a thread of the kernel */
+    int nr_cpus_allowed;
+    union { /* for set_cpus_allowed_ptr() to change; the second is the name of old kernels */
+        struct cpumask cpus_mask, cpus_allowed;
+    };
+    unsigned long thread_flags; /* changed atomically */
+    void *journal_info; /* the thread's own, NULL at first */
+    struct mm_struct *mm; /* of the process; of a thread of the kernel NULL */
     struct libcfs_task *own;
 };
+#define PF_EXITING 0x00000004u
+#define PF_MEMALLOC 0x00000800u
+#define PF_NOFREEZE 0x00008000u
+#define PF_MEMALLOC_NOFS 0x00040000u
+#define PF_MEMALLOC_NOIO 0x00080000u
+#define PF_KTHREAD 0x00200000u
 
 #pragma GCC visibility push(default)
 struct task_struct *libcfs_current(void);
@@ -275,6 +295,10 @@ static inline void finish_wait(wait_queue_head_t *queue, wait_queue_entry_t *ent
 /* The caller has the spin lock, which is released during the wait. */
 #define wait_event_lock_irq(queue, condition, lock) \
     wait_event_cmd(queue, condition, spin_unlock(&(lock)), spin_lock(&(lock)))
+#define wait_event_lock_irq_cmd(queue, condition, lock, command) \
+    wait_event_cmd(queue, condition, spin_unlock(&(lock)); command, spin_lock(&(lock)))
+#define wait_event_interruptible_lock_irq(queue, condition, lock) \
+    (wait_event_lock_irq(queue, condition, lock), 0)
 /* 0: the condition holds. */
 #define wait_event_interruptible(queue, condition) \
     (LIBCFS_WAIT_FOR(queue, condition, TASK_INTERRUPTIBLE, false), 0)
@@ -291,6 +315,28 @@ static inline void finish_wait(wait_queue_head_t *queue, wait_queue_entry_t *ent
     LIBCFS_WAIT(queue, condition, TASK_IDLE, false, timeout, , )
 #define wait_event_idle_exclusive_timeout(queue, condition, timeout) \
     LIBCFS_WAIT(queue, condition, TASK_IDLE, true, timeout, , )
+
+/* An entry with a function of its own, and one that keeps that it was woken: it is woken, too, if
+ * that came before the wait. */
+#define WQ_FLAG_WOKEN 2u
+#define DEFINE_WAIT_FUNC(name, function) \
+    wait_queue_entry_t name = {          \
+        .private = current, .func = (function), .entry = LIST_HEAD_INIT((name).entry)}
+static inline int woken_wake_function(struct wait_queue_entry *entry, unsigned mode, int flags,
+                                      void *key)
+{
+    (void)__atomic_fetch_or(&entry->flags, WQ_FLAG_WOKEN, __ATOMIC_SEQ_CST);
+    return libcfs_default_wake(entry, mode, flags, key);
+}
+static inline long wait_woken(struct wait_queue_entry *entry, unsigned mode, long timeout)
+{
+    set_current_state(mode);
+    if ((__atomic_load_n(&entry->flags, __ATOMIC_SEQ_CST) & WQ_FLAG_WOKEN) == 0)
+        timeout = libcfs_schedule_timeout(timeout);
+    __set_current_state(TASK_RUNNING);
+    (void)__atomic_fetch_and(&entry->flags, ~WQ_FLAG_WOKEN, __ATOMIC_SEQ_CST);
+    return timeout;
+}
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
@@ -359,5 +405,19 @@ static inline bool try_wait_for_completion(struct completion *x)
 {
     return libcfs_wait_for_completion(x, 0, TASK_UNINTERRUPTIBLE) > 0;
 }
+
+static inline long wait_for_completion_killable_timeout(struct completion *x, unsigned long timeout)
+{
+    return libcfs_wait_for_completion(x, (long)timeout, TASK_KILLABLE);
+}
+#define wait_for_completion_io(x) wait_for_completion(x)
+#define wait_for_completion_io_timeout(x, timeout) wait_for_completion_timeout(x, timeout)
+
+#pragma GCC visibility push(default)
+void libcfs_task_exit(struct completion *done, long code) __attribute__((__noreturn__));
+#pragma GCC visibility pop
+/* End the calling thread, which kthread_create() has made, as if its function returned the code. */
+#define do_exit(code) libcfs_task_exit(NULL, code)
+#define complete_and_exit(completion, code) libcfs_task_exit(completion, code)
 
 #endif

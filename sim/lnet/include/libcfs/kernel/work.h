@@ -226,4 +226,19 @@ static inline bool work_pending(const struct work_struct *work)
 #define delayed_work_pending(delayed) work_pending(&(delayed)->work)
 #define current_work() libcfs_current_work()
 
+/* Works run on any processor; all queues of the kernel's are one. */
+#define WORK_CPU_UNBOUND NR_CPUS
+#define system_highpri_wq system_wq
+#define system_freezable_wq system_wq
+#define system_power_efficient_wq system_wq
+#define queue_work_on(cpu, queue, work) ((void)(cpu), queue_work(queue, work))
+#define schedule_work_on(cpu, work) ((void)(cpu), schedule_work(work))
+#define queue_delayed_work_on(cpu, queue, work, delay) \
+    ((void)(cpu), queue_delayed_work(queue, work, delay))
+#define schedule_delayed_work_on(cpu, work, delay) ((void)(cpu), schedule_delayed_work(work, delay))
+static inline bool cancel_work(struct work_struct *work)
+{
+    return libcfs_cancel_work(work, NULL, false);
+}
+
 #endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A name under which kernel code includes libcfs/libcfs.h. */
+#ifndef JACQUARD_LINUX_CTYPE_H
+#define JACQUARD_LINUX_CTYPE_H
+#include <ctype.h>
+#include "libcfs/libcfs.h"
+#endif

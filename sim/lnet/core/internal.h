@@ -312,6 +312,8 @@ struct lnet_node {
     enum lnet_state state;
     bool silent; /* crashed: no events, nothing is sent */
     char *panic_text;
+    bool panic_of_program; /* an assertion of code that uses LNet failed, and not one of LNet */
+    struct libcfs_node *libcfs; /* the state of libcfs; NULL: not used yet */
     uint32_t references;
     lnet_pid_t pid;
     uint64_t interface_cookie; /* of this instance, in wire handles */

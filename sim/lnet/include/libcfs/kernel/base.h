@@ -23,44 +23,24 @@ typedef __s64 s64;
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-#define KERN_EMERG ""
-#define KERN_ALERT ""
-#define KERN_CRIT ""
-#define KERN_NOTICE ""
-#define KERN_DEBUG ""
-#define KERN_CONT ""
-#ifndef pr_fmt
-#define pr_fmt(format) format
-#endif
-#define pr_emerg(format, ...) ((void)fprintf(stderr, pr_fmt(format), ##__VA_ARGS__))
-#define pr_alert pr_emerg
-#define pr_crit pr_emerg
-#define pr_notice pr_emerg
-#define pr_cont(...) ((void)fprintf(stderr, __VA_ARGS__))
-#define pr_debug(format, ...)                            \
-    do {                                                 \
-        if (0)                                           \
-            (void)printf(pr_fmt(format), ##__VA_ARGS__); \
-    } while (0)
 #define LIBCFS_ONCE(...)                                           \
     ({                                                             \
         static bool once__;                                        \
         if (!__atomic_exchange_n(&once__, true, __ATOMIC_RELAXED)) \
             __VA_ARGS__;                                           \
     })
-#define printk_once(...) LIBCFS_ONCE((void)fprintf(stderr, __VA_ARGS__))
+#define printk_once(...) LIBCFS_ONCE((void)libcfs_printk_text(__VA_ARGS__))
 #define pr_warn_once printk_once
 #define pr_err_once printk_once
 #define pr_info_once printk_once
-#define printk_ratelimited(...) ((void)fprintf(stderr, __VA_ARGS__))
+#define printk_ratelimited(...) ((void)libcfs_printk_text(__VA_ARGS__))
 #define pr_warn_ratelimited printk_ratelimited
 #define pr_err_ratelimited printk_ratelimited
-#define pr_warning pr_emerg
 #define WARN(condition, ...)                    \
     ({                                          \
         bool warned__ = (condition);            \
         if (unlikely(warned__))                 \
-            (void)fprintf(stderr, __VA_ARGS__); \
+            (void)libcfs_printk_text(__VA_ARGS__); \
         warned__;                               \
     })
 #define WARN_ON_ONCE(condition)                                                                 \
@@ -68,7 +48,7 @@ typedef __s64 s64;
         bool warned__ = (condition);                                                            \
         if (unlikely(warned__))                                                                 \
             LIBCFS_ONCE(                                                                        \
-                (void)fprintf(stderr, "%s:%d: warning: %s\n", __FILE__, __LINE__, #condition)); \
+                (void)libcfs_printk_text("%s:%d: warning: %s\n", __FILE__, __LINE__, #condition)); \
         warned__;                                                                               \
     })
 #define dump_stack() ((void)0)

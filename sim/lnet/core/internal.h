@@ -320,7 +320,7 @@ struct lnet_node {
     uint64_t incarnation; /* time stamp of this instance, for drivers: microseconds */
     uint64_t next_cookie;
     struct lnet_instance *instance; /* NULL: down */
-    struct lnet_counters counters;
+    struct lnet_counters counters, counters_at_reset;
     struct lnet_leaks leaks; /* of the instances that have stopped */
     uint32_t connections; /* of drivers, that exist */
     bool gap_warned; /* of fragments, once */

@@ -28,6 +28,8 @@ static const struct parameter {
     {"libcfs_subsystem_debug", offsetof(struct libcfs_node, subsystem_debug), true},
     {"libcfs_printk", offsetof(struct libcfs_node, printk), false},
     {"libcfs_console_ratelimit", offsetof(struct libcfs_node, console_ratelimit), false},
+    {"cfs_fail_loc", offsetof(struct libcfs_node, fail_loc), false},
+    {"cfs_fail_val", offsetof(struct libcfs_node, fail_val), false},
 };
 enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]) };
 
@@ -111,9 +113,16 @@ void libcfs_host_set(const struct libcfs_host *wanted)
     INIT_LIST_HEAD(&process.ioctls);
 }
 
-void libcfs_host_set_last(void (*bug)(const char *text))
+void libcfs_host_simulate(void (*bug)(const char *text))
 {
     last_bug = bug;
+}
+
+uint64_t libcfs_host_epoch(void)
+{
+    const uint64_t year_2019 = 1546300800u;
+
+    return last_bug != NULL ? year_2019 * 1000000000u : 0;
 }
 
 uint64_t libcfs_host_now(void)
@@ -169,7 +178,7 @@ static _Noreturn void stop_for(const struct libcfs_debug_msg_data *data, const c
     stop_node(all);
 }
 
-void lbug_with_loc(struct libcfs_debug_msg_data *data)
+void libcfs_lbug(struct libcfs_debug_msg_data *data)
 {
     stop_for(data, "LBUG");
 }

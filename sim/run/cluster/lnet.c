@@ -351,7 +351,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
     size_t i;
     bool ok = true;
 
-    libcfs_host_set_last(panicked_without_lnet);
+    libcfs_host_simulate(panicked_without_lnet);
     if (scenario->lnet.nodes.count == 0)
         return true;
     lnet = g_new0(struct cluster_lnet, 1);
@@ -397,7 +397,7 @@ void cluster_lnet_destroy(struct cluster *cluster)
 {
     uint32_t i;
 
-    libcfs_host_set_last(NULL);
+    libcfs_host_simulate(NULL);
     if (cluster->lnet == NULL)
         return;
     for (i = 0; i < cluster->node_count; i++)

@@ -13,6 +13,7 @@
 
 #include "libcfs/shims.h"
 #include "libcfs/libcfs_debug.h"
+#include "libcfs/libcfs_string.h"
 
 /* ---- messages and assertions ----------------------------------------------------------------- */
 
@@ -190,5 +191,12 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/task.h"
 #include "libcfs/kernel/time.h"
 #include "libcfs/kernel/work.h"
+
+#include "libcfs/libcfs_fail.h"
+#include "libcfs/libcfs_hash.h"
+#include "libcfs/libcfs_cpu.h"
+#include "libcfs/libcfs_ioctl.h"
+#include "libcfs/libcfs_prim.h"
+#include "libcfs/libcfs_private.h"
 
 #endif

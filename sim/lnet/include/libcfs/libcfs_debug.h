@@ -101,6 +101,7 @@ struct libcfs_debug_log;
 struct libcfs_node {
     unsigned debug, subsystem_debug, printk, console_ratelimit;
     unsigned catastrophe; /* an assertion has failed */
+    unsigned fail_loc, fail_val; /* that cfs_fail_loc and cfs_fail_val begin with */
     struct libcfs_debug_log *log; /* NULL: nothing was kept yet */
     struct list_head ioctls; /* of libcfs_register_ioctl() */
     spinlock_t lock; /* of the log and the list */
@@ -138,12 +139,13 @@ int libcfs_debug_str2mask(int *mask, const char *text, int is_subsystem);
 int libcfs_debug_mask2str(char *text, int size, int mask, int is_subsystem);
 
 /* The node of the caller stops: it crashes in a simulation, and the process aborts elsewhere. */
-_Noreturn void lbug_with_loc(struct libcfs_debug_msg_data *data);
+_Noreturn void libcfs_lbug(struct libcfs_debug_msg_data *data);
 _Noreturn void libcfs_assertion_failed(const struct libcfs_debug_msg_data *data,
                                        const char *condition, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 #pragma GCC visibility pop
 
+#define lbug_with_loc(data) libcfs_lbug(data)
 #define libcfs_debug (libcfs_node()->debug)
 #define libcfs_subsystem_debug (libcfs_node()->subsystem_debug)
 #define libcfs_printk (libcfs_node()->printk)

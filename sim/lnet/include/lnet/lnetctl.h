@@ -145,11 +145,13 @@ struct lnet_ioctl_lnet_stats {
     struct lnet_counters st_cntrs;
 };
 
-enum { LNET_RESET_HEALTH_LOCAL = 0, LNET_RESET_HEALTH_PEER };
+enum lnet_health_type { LNET_HEALTH_TYPE_LOCAL_NI = 0, LNET_HEALTH_TYPE_PEER_NI };
+#define LNET_RESET_HEALTH_LOCAL LNET_HEALTH_TYPE_LOCAL_NI
+#define LNET_RESET_HEALTH_PEER LNET_HEALTH_TYPE_PEER_NI
 struct lnet_ioctl_reset_health_cfg {
     struct libcfs_ioctl_hdr rh_hdr;
-    __u32 rh_type; /* of local interfaces, or of those of peers */
-    __u32 rh_all : 1;
+    enum lnet_health_type rh_type; /* of local interfaces, or of those of peers */
+    bool rh_all;
     int rh_value;
     lnet_nid_t rh_nid;
 };

@@ -27,8 +27,11 @@ struct libcfs_host {
 };
 
 void libcfs_host_set(const struct libcfs_host *host); /* NULL: none */
-/* For assertions of callers that are on no node of the host; NULL: abort(). */
-void libcfs_host_set_last(void (*bug)(const char *text));
+/* A simulation begins or (NULL) ends: `bug` is for assertions of callers that are on no node of the
+ * host, in place of abort(), and the date is no longer that of the machine. */
+void libcfs_host_simulate(void (*bug)(const char *text));
+/* Nanoseconds from 1970 to the begin of a simulation; 0: there is none. */
+uint64_t libcfs_host_epoch(void);
 void libcfs_node_free(struct libcfs_node *node);
 /* Whether module libcfs has the parameter, and it may be `value`. */
 bool libcfs_parameter_check(const char *name, const char *value);

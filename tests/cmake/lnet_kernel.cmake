@@ -8,7 +8,16 @@ if(TARGET libcfs)
   jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})
   target_compile_definitions(lnet_kernel_posix PRIVATE M0_CASES="kernel_cases.h")
+  set(libcfs_cases ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_hash_cases.c)
+  jacquard_test(lnet_libcfs_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${libcfs_cases} DEPENDS libcfs port_posix pthread
+    INCLUDES ${kernel_folders})
+  target_compile_definitions(lnet_libcfs_posix PRIVATE M0_CASES="libcfs_cases.h")
   if(TARGET jacquard_run)
+    jacquard_test(lnet_libcfs_fiber SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_fiber.c ${libcfs_cases}
+      DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${kernel_folders})
+    target_compile_definitions(lnet_libcfs_fiber PRIVATE M0_CASES="libcfs_cases.h")
+    jacquard_test(lnet_libcfs_crash SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_crash_test.c
+      DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m)
     jacquard_test(lnet_kernel_fiber SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_fiber.c ${kernel_cases}
       DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${kernel_folders})
     target_compile_definitions(lnet_kernel_fiber PRIVATE M0_CASES="kernel_cases.h")

@@ -16,6 +16,10 @@ struct lnet_node *lnet_enter(const char *call, bool running);
 /* Ends it, and charges its CPU time. */
 void lnet_leave(struct lnet_node *node, int cost_ns);
 
+/* ---- counters.c ------------------------------------------------------------------------------ */
+
+void lnet_counters_since_reset(const struct lnet_node *node, struct lnet_counters *counters);
+
 /* ---- handle.c -------------------------------------------------------------------------------- */
 
 uint64_t lnet_handle_new(struct lnet_node *node, enum lnet_handle_type type, void *object);

@@ -81,7 +81,7 @@ static int get_stats(const struct lnet_node *node, struct lnet_ioctl_lnet_stats 
     if (stats->st_hdr.ioc_len < sizeof(*stats))
         return -EINVAL;
 
-    stats->st_cntrs = node->counters;
+    lnet_counters_since_reset(node, &stats->st_cntrs);
     return 0;
 }
 

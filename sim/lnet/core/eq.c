@@ -135,7 +135,7 @@ void lnet_eq_enqueue(struct lnet_node *node, struct lnet_eq *eq, struct lnet_eve
         eq->events[event->sequence & (eq->size - 1)] = *event;
     }
     if (eq->callback != NULL)
-        eq->callback(event);
+        lnet_host_call(node, eq->callback, event);
     if (eq->size > 0)
         lnet_host_wake(node);
 }

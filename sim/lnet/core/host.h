@@ -36,6 +36,10 @@ bool lnet_host_locked_by_me(const struct lnet_node *node);
 void lnet_host_wait(struct lnet_node *node, sim_time_t deadline, const char *why);
 void lnet_host_wake(struct lnet_node *node);
 
+/* Calls the callback of an event queue. In a simulation it may end before it returns: an assertion
+ * of it stops the node (libcfs/libcfs_debug.h). */
+void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct lnet_event *event);
+
 enum lnet_warning {
     LNET_WARNING_GAP, /* a driver of a real network may not take the fragments of a descriptor */
     LNET_WARNING_SETTING, /* a setting has no effect on the node */

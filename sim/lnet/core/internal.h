@@ -314,13 +314,15 @@ struct lnet_node {
     enum lnet_state state;
     bool silent; /* crashed: no events, nothing is sent */
     char *panic_text;
+    bool panic_of_program; /* an assertion of code that uses LNet failed, and not one of LNet */
+    struct libcfs_node *libcfs; /* the state of libcfs; NULL: not used yet */
     uint32_t references;
     lnet_pid_t pid;
     uint64_t interface_cookie; /* of this instance, in wire handles */
     uint64_t incarnation; /* time stamp of this instance, for drivers: microseconds */
     uint64_t next_cookie;
     struct lnet_instance *instance; /* NULL: down */
-    struct lnet_counters counters;
+    struct lnet_counters counters, counters_at_reset;
     struct lnet_leaks leaks; /* of the instances that have stopped */
     uint32_t connections; /* of drivers, that exist */
     bool gap_warned; /* of fragments, once */

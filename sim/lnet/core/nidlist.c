@@ -5,18 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/nidstr.h"
+#include "libcfs/libcfs_string.h"
 #include "lnet/api.h"
-
-struct range {
-    struct list_head on_expression;
-    uint32_t low, high, step;
-};
-
-/* One number of an address: a list of ranges. */
-struct expression {
-    struct list_head on_list;
-    struct list_head ranges;
-};
 
 struct nid_range {
     struct list_head on_list;
@@ -26,127 +16,29 @@ struct nid_range {
     struct list_head expressions; /* 4 of an IPv4 address, 1 of a number */
 };
 
-static bool parse_u32(const char **text, const char *end, uint32_t maximum, uint32_t *value)
+static bool parse_expression(struct list_head *list, char *text, const char *end, uint32_t maximum)
 {
-    uint64_t number = 0;
-    const char *at = *text;
+    struct cfs_expr_list *expression;
 
-    for (; at < end && *at >= '0' && *at <= '9'; at++) {
-        number = number * 10 + (uint64_t)(*at - '0');
-        if (number > maximum)
-            return false;
-    }
-    if (at == *text)
+    if (cfs_expr_list_parse(text, (int)(end - text), 0, maximum, &expression) != 0)
         return false;
-
-    *text = at;
-    *value = (uint32_t)number;
+    list_add_tail(&expression->el_link, list);
     return true;
-}
-
-static bool add_range(struct expression *expression, uint32_t low, uint32_t high, uint32_t step)
-{
-    struct range *range = malloc(sizeof(*range));
-
-    if (range == NULL)
-        return false;
-
-    range->low = low;
-    range->high = high;
-    range->step = step;
-    list_add_tail(&range->on_expression, &expression->ranges);
-    return true;
-}
-
-/* "*", "7", or inside brackets: "1-9/2". */
-static bool parse_range(struct expression *expression, const char **text, const char *end,
-                        uint32_t maximum, bool brackets)
-{
-    uint32_t low, high, step = 1;
-
-    if (*text < end && **text == '*') {
-        ++*text;
-        return add_range(expression, 0, maximum, 1);
-    }
-    if (!parse_u32(text, end, maximum, &low))
-        return false;
-    high = low;
-    if (brackets && *text < end && **text == '-') {
-        ++*text;
-        if (!parse_u32(text, end, maximum, &high) || high < low)
-            return false;
-        if (*text < end && **text == '/') {
-            ++*text;
-            if (!parse_u32(text, end, maximum, &step) || step == 0)
-                return false;
-        }
-    }
-    return add_range(expression, low, high, step);
-}
-
-static bool parse_expression(struct list_head *list, const char *text, const char *end,
-                             uint32_t maximum)
-{
-    struct expression *expression = malloc(sizeof(*expression));
-
-    if (expression == NULL)
-        return false;
-    INIT_LIST_HEAD(&expression->ranges);
-    list_add_tail(&expression->on_list, list);
-    if (text == end || *text != '[')
-        return parse_range(expression, &text, end, maximum, false) && text == end;
-
-    for (;;) {
-        text++;
-        if (!parse_range(expression, &text, end, maximum, true) || text == end)
-            return false;
-        if (*text == ']')
-            return text + 1 == end;
-        if (*text != ',')
-            return false;
-    }
-}
-
-static void free_expressions(struct list_head *list)
-{
-    while (!list_empty(list)) {
-        struct expression *expression = list_first_entry(list, struct expression, on_list);
-
-        while (!list_empty(&expression->ranges)) {
-            struct range *range =
-                list_first_entry(&expression->ranges, struct range, on_expression);
-
-            list_del(&range->on_expression);
-            free(range);
-        }
-        list_del(&expression->on_list);
-        free(expression);
-    }
-}
-
-static bool match_expression(const struct expression *expression, uint32_t value)
-{
-    const struct range *range;
-
-    list_for_each_entry (range, &expression->ranges, on_expression) {
-        if (value >= range->low && value <= range->high && (value - range->low) % range->step == 0)
-            return true;
-    }
-    return false;
 }
 
 /* ---- IPv4 ---------------------------------------------------------------------------------- */
 
 int cfs_ip_addr_parse(char *str, int len, struct list_head *list)
 {
-    const char *text = str, *end = str + len;
+    char *text = str;
+    const char *end = str + len;
     unsigned field;
 
     for (field = 0; field < 4; field++) {
-        const char *dot = field < 3 ? memchr(text, '.', (size_t)(end - text)) : end;
+        char *dot = field < 3 ? memchr(text, '.', (size_t)(end - text)) : str + len;
 
         if (dot == NULL || !parse_expression(list, text, dot, 255)) {
-            free_expressions(list);
+            cfs_expr_list_free_list(list);
             return -EINVAL;
         }
         text = dot + 1;
@@ -156,11 +48,11 @@ int cfs_ip_addr_parse(char *str, int len, struct list_head *list)
 
 int cfs_ip_addr_match(__u32 addr, struct list_head *list)
 {
-    const struct expression *expression;
+    struct cfs_expr_list *expression;
     int shift = 24;
 
-    list_for_each_entry (expression, list, on_list) {
-        if (shift < 0 || !match_expression(expression, addr >> shift & 0xff))
+    list_for_each_entry (expression, list, el_link) {
+        if (shift < 0 || !cfs_expr_list_match(addr >> shift & 0xff, expression))
             return 0;
         shift -= 8;
     }
@@ -169,7 +61,7 @@ int cfs_ip_addr_match(__u32 addr, struct list_head *list)
 
 void cfs_ip_addr_free(struct list_head *list)
 {
-    free_expressions(list);
+    cfs_expr_list_free_list(list);
 }
 
 /* ---- NIDs ---------------------------------------------------------------------------------- */
@@ -179,7 +71,7 @@ void cfs_free_nidlist(struct list_head *nidlist)
     while (!list_empty(nidlist)) {
         struct nid_range *range = list_first_entry(nidlist, struct nid_range, on_list);
 
-        free_expressions(&range->expressions);
+        cfs_expr_list_free_list(&range->expressions);
         list_del(&range->on_list);
         free(range);
     }
@@ -252,9 +144,9 @@ int cfs_match_nid(lnet_nid_t nid, struct list_head *nidlist)
             return 1;
         if (range->type->address == LNET_ADDRESS_IP
                 ? cfs_ip_addr_match(LNET_NIDADDR(nid), &range->expressions) != 0
-                : match_expression(
-                      list_first_entry(&range->expressions, struct expression, on_list),
-                      LNET_NIDADDR(nid)))
+                : cfs_expr_list_match(
+                      LNET_NIDADDR(nid),
+                      list_first_entry(&range->expressions, struct cfs_expr_list, el_link)))
             return 1;
     }
     return 0;
@@ -278,34 +170,20 @@ static void print(struct printer *printer, const char *text)
                            : (int)strlen(text);
 }
 
-static void print_expression(struct printer *printer, const struct expression *expression,
+static void print_expression(struct printer *printer, struct cfs_expr_list *expression,
                              uint32_t maximum)
 {
-    const struct range *range;
-    bool single = expression->ranges.next->next == &expression->ranges;
-    const char *separator = "";
+    const struct cfs_range_expr *range =
+        list_first_entry(&expression->el_exprs, struct cfs_range_expr, re_link);
+    char text[1024];
 
-    range = list_first_entry(&expression->ranges, struct range, on_expression);
-    if (single && range->low == 0 && range->high == maximum && range->step == 1) {
+    if (range->re_link.next == &expression->el_exprs && range->re_lo == 0 &&
+        range->re_hi == maximum && range->re_stride == 1) {
         print(printer, "*");
         return;
     }
-    single = single && range->low == range->high;
-    print(printer, single ? "" : "[");
-    list_for_each_entry (range, &expression->ranges, on_expression) {
-        char text[48];
-
-        if (range->low == range->high)
-            snprintf(text, sizeof(text), "%s%u", separator, range->low);
-        else if (range->step == 1)
-            snprintf(text, sizeof(text), "%s%u-%u", separator, range->low, range->high);
-        else
-            snprintf(text, sizeof(text), "%s%u-%u/%u", separator, range->low, range->high,
-                     range->step);
-        print(printer, text);
-        separator = ",";
-    }
-    print(printer, single ? "" : "]");
+    cfs_expr_list_print(text, sizeof(text), expression);
+    print(printer, text);
 }
 
 int cfs_print_nidlist(char *buffer, int count, struct list_head *nidlist)
@@ -317,7 +195,7 @@ int cfs_print_nidlist(char *buffer, int count, struct list_head *nidlist)
         return 0;
     buffer[0] = '\0';
     list_for_each_entry (range, nidlist, on_list) {
-        const struct expression *expression;
+        struct cfs_expr_list *expression;
         const char *dot = "";
         char net[LNET_NIDSTR_SIZE];
 
@@ -325,7 +203,7 @@ int cfs_print_nidlist(char *buffer, int count, struct list_head *nidlist)
             print(&printer, " ");
         if (range->all)
             print(&printer, "*");
-        list_for_each_entry (expression, &range->expressions, on_list) {
+        list_for_each_entry (expression, &range->expressions, el_link) {
             print(&printer, dot);
             print_expression(&printer, expression,
                              range->type->address == LNET_ADDRESS_IP ? 255 : UINT32_MAX);
@@ -339,16 +217,16 @@ int cfs_print_nidlist(char *buffer, int count, struct list_head *nidlist)
 }
 
 /* Lowest and highest number of an expression. */
-static void bounds(const struct expression *expression, uint32_t *low, uint32_t *high)
+static void bounds(const struct cfs_expr_list *expression, uint32_t *low, uint32_t *high)
 {
-    const struct range *range;
+    const struct cfs_range_expr *range;
 
     *low = UINT32_MAX;
     *high = 0;
-    list_for_each_entry (range, &expression->ranges, on_expression) {
-        uint32_t last = range->high - (range->high - range->low) % range->step;
+    list_for_each_entry (range, &expression->el_exprs, re_link) {
+        uint32_t last = range->re_hi - (range->re_hi - range->re_lo) % range->re_stride;
 
-        *low = range->low < *low ? range->low : *low;
+        *low = range->re_lo < *low ? range->re_lo : *low;
         *high = last > *high ? last : *high;
     }
 }
@@ -362,7 +240,7 @@ int cfs_nidrange_find_min_max(struct list_head *nidlist, char *min_nid, char *ma
     bool first = true;
 
     list_for_each_entry (range, nidlist, on_list) {
-        const struct expression *expression;
+        const struct cfs_expr_list *expression;
         uint32_t low = 0, high = range->all ? UINT32_MAX : 0;
         uint32_t id = LNET_MKNET(range->type->type, range->number);
 
@@ -370,7 +248,7 @@ int cfs_nidrange_find_min_max(struct list_head *nidlist, char *min_nid, char *ma
             return -EINVAL;
         net = id;
         first = false;
-        list_for_each_entry (expression, &range->expressions, on_list) {
+        list_for_each_entry (expression, &range->expressions, el_link) {
             uint32_t field_low, field_high;
 
             bounds(expression, &field_low, &field_high);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A node of the host: what it has before LNet starts on it, and after LNet stopped. */
 #include "core/internal.h"
+#include "libcfs_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static void node_free(struct lnet_node *node)
     settings_free(node);
     free(node->interfaces);
     free(node->panic_text);
+    libcfs_node_free(node->libcfs);
     free(node->name);
     free(node);
 }
@@ -48,6 +50,25 @@ static bool copy_config(struct lnet_node *node, const struct lnet_node_config *c
     return true;
 }
 
+/* Parameters of module libcfs, which reads them itself. */
+static bool check_libcfs(const struct lnet_node *node, char **error)
+{
+    static const char module[] = "libcfs.";
+    uint32_t i;
+
+    for (i = 0; i < node->setting_count; i++) {
+        const struct lnet_setting *setting = &node->settings[i];
+
+        if (strncmp(setting->name, module, strlen(module)) != 0 ||
+            libcfs_parameter_check(setting->name + strlen(module), setting->value))
+            continue;
+        *error = lnet_text("%s: %s: there is no such parameter, or it has no such value",
+                           setting->name, setting->value);
+        return false;
+    }
+    return true;
+}
+
 struct lnet_node *lnet_node_create(const struct lnet_node_config *config, char **error)
 {
     struct lnet_node *node = calloc(1, sizeof(*node));
@@ -69,7 +90,7 @@ struct lnet_node *lnet_node_create(const struct lnet_node_config *config, char *
         return NULL;
     }
     if (!lnet_params_read(&node->params, node->settings, node->setting_count, error) ||
-        !lnet_config_check(node, error)) {
+        !lnet_config_check(node, error) || !check_libcfs(node, error)) {
         node_free(node);
         return NULL;
     }
@@ -125,6 +146,8 @@ void lnet_node_crash(struct lnet_node *node)
     node->silent = true;
     lnet_instance_stop(node);
     node->silent = false;
+    libcfs_node_free(node->libcfs);
+    node->libcfs = NULL;
     lnet_host_unlock(node);
 }
 
@@ -151,6 +174,11 @@ const char *lnet_node_panic_text(const struct lnet_node *node)
 void lnet_node_counters(const struct lnet_node *node, struct lnet_counters *counters)
 {
     *counters = node->counters;
+}
+
+bool lnet_node_panic_of_program(const struct lnet_node *node)
+{
+    return node->panic_of_program;
 }
 
 /* Found in instances that have stopped; the one that runs has no leaks yet. */

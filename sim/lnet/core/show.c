@@ -214,9 +214,11 @@ static void show_routing(struct text *text)
 
 static void show_stats(struct text *text)
 {
-    const struct lnet_counters_common *common = &text->node->counters.lct_common;
-    const struct lnet_counters_health *health = &text->node->counters.lct_health;
+    struct lnet_counters counters;
+    const struct lnet_counters_common *common = &counters.lct_common;
+    const struct lnet_counters_health *health = &counters.lct_health;
 
+    lnet_counters_since_reset(text->node, &counters);
     line(text, "statistics:");
     line(text, "    msgs_alloc: %u", common->lcc_msgs_alloc);
     line(text, "    msgs_max: %u", common->lcc_msgs_max);

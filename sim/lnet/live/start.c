@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libcfs_host.h"
+#include "lnet/api.h"
 #include "lnet/export.h"
 #include "lnd/tcp/capture.h"
 #include "lnd/tcp/sock.h"
@@ -102,6 +104,19 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static const char *libcfs_parameter(const char *name)
+{
+    return node != NULL ? lnet_setting(node->settings, node->setting_count, "libcfs", name) : NULL;
+}
+
+static unsigned libcfs_thread(void)
+{
+    return (unsigned)gettid();
+}
+
+static const struct libcfs_host libcfs_host = {
+    .parameter = libcfs_parameter, .control = LNetCtl, .thread = libcfs_thread};
+
 static bool start(const struct lnet_setting *settings, uint32_t count, char **error)
 {
     const char *networks = lnet_setting(settings, count, "lnet", "networks");
@@ -146,6 +161,8 @@ static bool start(const struct lnet_setting *settings, uint32_t count, char **er
         return false;
     }
     lnet_live_set_node(node);
+    libcfs_host_set(&libcfs_host);
+    libcfs_parameters_read();
     if (control != NULL && !lnet_live_control(control, error)) {
         lnet_live_stop();
         return false;

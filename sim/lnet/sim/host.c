@@ -5,12 +5,17 @@
 #include "lnd/o2ib.h"
 #include "lnd/o2ib/verbs.h"
 #include "lnd/tcp/sock.h"
+#include "core/params.h"
+#include "libcfs_host.h"
+#include "lnet/api.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include "engine/finding.h"
 
 static struct lnet_node *(*current_node)(void);
+static struct lnet_node *calling_node; /* whose callback an event calls; NULL: none */
 static void (*on_panic)(struct lnet_node *node, const char *text);
 
 static struct sim_finding_rule gap_rule = {
@@ -24,6 +29,7 @@ static struct sim_finding_rule setting_rule = {
     .summary = "A setting of LNet has no effect on a node.",
     .severity = SIM_FINDING_WARNING,
 };
+static const struct sim_wait down = {.text = "its node failed an assertion"};
 
 struct waiter {
     struct list_head on_host;
@@ -34,6 +40,9 @@ struct host {
     bool locked;
     const struct sim_fiber *holder; /* NULL: an event */
     struct list_head waiters;
+    bool calling; /* the callback of an event queue, which can be left by: */
+    jmp_buf way_out;
+    const struct sim_fiber *left; /* so: this fiber goes no further than LNet's end */
 };
 
 void lnet_sim_register_drivers(void)
@@ -49,11 +58,7 @@ void lnet_sim_end(void)
     lnet_verbs_end();
     current_node = NULL;
     on_panic = NULL;
-}
-
-void lnet_sim_set_current(struct lnet_node *(*current)(void))
-{
-    current_node = current;
+    libcfs_host_set(NULL);
 }
 
 void lnet_sim_set_panic(void (*panicked)(struct lnet_node *node, const char *text))
@@ -87,6 +92,7 @@ void lnet_host_lock(struct lnet_node *node)
 
     /* A fiber that was killed may have held it. */
     host->locked = true;
+    host->calling = false;
     host->holder = sim_fiber_self();
 }
 
@@ -95,6 +101,8 @@ void lnet_host_unlock(struct lnet_node *node)
     struct host *host = node->host;
 
     host->locked = false;
+    if (host->left != NULL && host->left == sim_fiber_self())
+        sim_wait_until(SIM_NEVER, &down);
 }
 
 /* An event that calls a callback runs on no fiber of its own: a call of LNet from there comes from
@@ -142,19 +150,101 @@ void lnet_host_warn(struct lnet_node *node, enum lnet_warning warning, const cha
                        "%s", text);
 }
 
-void lnet_host_panic(struct lnet_node *node, const char *text)
+static void panic(struct lnet_node *node, const char *text, bool of_program)
 {
-    static const struct sim_wait wait = {.text = "its node failed an assertion of LNet"};
-
     if (node->state == LNET_PANICKED)
         return;
 
     free(node->panic_text);
     node->panic_text = strdup(text);
+    node->panic_of_program = of_program;
     node->state = LNET_PANICKED;
     node->silent = true;
     if (on_panic != NULL)
         on_panic(node, text);
+}
+
+void lnet_host_panic(struct lnet_node *node, const char *text)
+{
+    panic(node, text, false);
     if (on_panic != NULL && sim_fiber_self() != NULL)
-        sim_wait_until(SIM_NEVER, &wait); /* until the node's crash ends the fiber */
+        sim_wait_until(SIM_NEVER, &down); /* until the node's crash ends the fiber */
+}
+
+/* ---- callbacks, and what libcfs needs -------------------------------------------------------- */
+
+void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct lnet_event *event)
+{
+    struct host *host = node->host;
+    struct lnet_node *const outer = calling_node;
+
+    if (sim_fiber_self() == NULL)
+        calling_node = node;
+    host->calling = true;
+    if (_setjmp(host->way_out) == 0)
+        callback(event);
+    host->calling = false;
+    calling_node = outer;
+}
+
+static struct lnet_node *libcfs_current_node(void)
+{
+    return sim_fiber_self() != NULL ? lnet_host_current() : calling_node;
+}
+
+static struct libcfs_node **libcfs_slot(void)
+{
+    struct lnet_node *node = libcfs_current_node();
+
+    return node != NULL ? &node->libcfs : NULL;
+}
+
+static const char *libcfs_parameter(const char *name)
+{
+    const struct lnet_node *node = libcfs_current_node();
+
+    return node != NULL ? lnet_setting(node->settings, node->setting_count, "libcfs", name) : NULL;
+}
+
+static int libcfs_number(void)
+{
+    const struct lnet_node *node = libcfs_current_node();
+
+    return node != NULL ? (int)node->number : -1;
+}
+
+/* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own. */
+static void libcfs_bug(const char *text)
+{
+    struct lnet_node *node = libcfs_current_node();
+    const struct sim_fiber *fiber = sim_fiber_self();
+    struct host *host;
+
+    if (node == NULL || on_panic == NULL)
+        return;
+
+    host = node->host;
+    panic(node, text, true);
+    if (host->calling && host->locked && host->holder == fiber) {
+        host->left = fiber;
+        _longjmp(host->way_out, 1);
+    }
+    if (fiber != NULL)
+        sim_wait_until(SIM_NEVER, &down);
+}
+
+void lnet_sim_set_current(struct lnet_node *(*current)(void))
+{
+    static const struct libcfs_host host = {
+        .slot = libcfs_slot,
+        .parameter = libcfs_parameter,
+        .now = sim_now,
+        .bug = libcfs_bug,
+        .control = LNetCtl,
+        .number = libcfs_number,
+    };
+
+    current_node = current;
+    calling_node = NULL;
+    libcfs_host_set(&host);
 }

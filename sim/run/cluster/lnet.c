@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 #include "cluster/lnet.h"
+#include "cluster/port_fiber.h"
 #include "engine/finding.h"
+#include "libcfs_host.h"
 #include "lnet/export.h"
 #include "lnet/node.h"
 #include "scenario/file.h"
@@ -37,9 +39,16 @@ static struct sim_finding_rule assertion_rule = {
     .severity = SIM_FINDING_ERROR,
 };
 
+static struct sim_finding_rule program_rule = {
+    .name = "libcfs.assertion",
+    .summary = "an assertion of kernel code failed, which stops a real node",
+    .severity = SIM_FINDING_ERROR,
+};
+
 void cluster_lnet_register(void)
 {
     sim_finding_rule_register(&assertion_rule);
+    sim_finding_rule_register(&program_rule);
     lnet_sim_register_findings();
 }
 
@@ -261,7 +270,8 @@ static void panicked(struct lnet_node *node, const char *text)
     struct crash *crash = g_new0(struct crash, 1);
     size_t i;
 
-    sim_finding_record(&assertion_rule, lnet_node_number(node), NULL, "%s", text);
+    sim_finding_record(lnet_node_panic_of_program(node) ? &program_rule : &assertion_rule,
+                       lnet_node_number(node), NULL, "%s", text);
     for (i = 0; i < cluster->job_count; i++)
         cluster_job_for_each_rank_on(&cluster->jobs[i], lnet_node_number(node), end_rank,
                                      (void *)(uintptr_t)text);
@@ -269,6 +279,17 @@ static void panicked(struct lnet_node *node, const char *text)
     crash->event.fire = crash_node;
     g_ptr_array_add(running->crashed, crash);
     sim_event_schedule(&crash->event, sim_now());
+}
+
+/* On a node without LNet only the process ends. */
+static void panicked_without_lnet(const char *text)
+{
+    const struct rank *rank = rank_self();
+
+    if (rank == NULL)
+        return;
+    sim_finding_record(&program_rule, rank->node, NULL, "%s", text);
+    port_panic(text);
 }
 
 /* ---- lnet.show ------------------------------------------------------------------------------- */
@@ -337,6 +358,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
     size_t i;
     bool ok = true;
 
+    libcfs_host_simulate(panicked_without_lnet);
     if (scenario->lnet.nodes.count == 0)
         return true;
     lnet = g_new0(struct cluster_lnet, 1);
@@ -382,6 +404,7 @@ void cluster_lnet_destroy(struct cluster *cluster)
 {
     uint32_t i;
 
+    libcfs_host_simulate(NULL);
     if (cluster->lnet == NULL)
         return;
     for (i = 0; i < cluster->node_count; i++)

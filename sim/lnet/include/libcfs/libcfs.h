@@ -12,53 +12,11 @@
 #include <string.h>
 
 #include "libcfs/shims.h"
+#include "libcfs/libcfs_debug.h"
+#include "libcfs/libcfs_string.h"
 
 /* ---- messages and assertions ----------------------------------------------------------------- */
 
-/* Errors and warnings go to standard error; debugging messages cost nothing. */
-#define D_NET 0
-#define D_NETERROR 0
-#define D_RPCTRACE 0
-#define D_WARNING 0
-#define D_ERROR 0
-#define D_INFO 0
-#define D_TRACE 0
-#define D_OTHER 0
-#define D_CONSOLE 0
-#define D_MALLOC 0
-#define CDEBUG(mask, ...)              \
-    do {                               \
-        if (0)                         \
-            (void)printf(__VA_ARGS__); \
-    } while (0)
-#define CERROR(...) ((void)fprintf(stderr, __VA_ARGS__))
-#define CWARN CERROR
-#define CNETERR CERROR
-#define CEMERG CERROR
-#define LCONSOLE_ERROR CERROR
-#define LCONSOLE_WARN CERROR
-#define LCONSOLE_INFO CERROR
-#define LCONSOLE_ERROR_MSG(number, ...) CERROR(__VA_ARGS__)
-#define KERN_ERR ""
-#define KERN_WARNING ""
-#define KERN_INFO ""
-#define printk CERROR
-#define pr_err CERROR
-#define pr_warn CERROR
-#define pr_info CERROR
-
-#define LBUG() abort()
-#define LASSERTF(condition, ...)                                          \
-    do {                                                                  \
-        if (unlikely(!(condition))) {                                     \
-            CERROR("%s:%d: %s failed: ", __FILE__, __LINE__, #condition); \
-            CERROR(__VA_ARGS__);                                          \
-            LBUG();                                                       \
-        }                                                                 \
-    } while (0)
-#define LASSERT(condition) LASSERTF(condition, "\n")
-#define BUG() LBUG()
-#define BUG_ON(condition) LASSERT(!(condition))
 /* Whether the condition, which should not hold, holds: that is reported. */
 #define WARN_ON(condition)                                                 \
     ({                                                                     \
@@ -68,17 +26,6 @@
         warn__;                                                            \
     })
 #define CLASSERT(condition) _Static_assert(condition, #condition)
-
-/* The begin and the end of a function: they leave no trace. */
-#define ENTRY ((void)0)
-#define EXIT ((void)0)
-#define RETURN(value) return (value)
-#define RETURN_EXIT return
-#define GOTO(label, value) \
-    do {                   \
-        (void)(value);     \
-        goto label;        \
-    } while (0)
 
 /* An error number in a pointer: one of the last 4095 addresses. */
 static inline void *ERR_PTR(long error)
@@ -184,7 +131,6 @@ static inline void list_splice_tail_init(struct list_head *list, struct list_hea
 #define list_next_entry(pos, member) list_entry((pos)->member.next, __typeof__(*(pos)), member)
 
 #define DEFINE_SPINLOCK(name) spinlock_t name = {0}
-#define assert_spin_locked(lock) LASSERT((lock)->locked != 0)
 
 static inline void atomic_add(int i, atomic_t *v)
 {
@@ -251,5 +197,12 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/task.h"
 #include "libcfs/kernel/time.h"
 #include "libcfs/kernel/work.h"
+
+#include "libcfs/libcfs_fail.h"
+#include "libcfs/libcfs_hash.h"
+#include "libcfs/libcfs_cpu.h"
+#include "libcfs/libcfs_ioctl.h"
+#include "libcfs/libcfs_prim.h"
+#include "libcfs/libcfs_private.h"
 
 #endif

@@ -145,11 +145,12 @@ struct lnet_ioctl_lnet_stats {
     struct lnet_counters st_cntrs;
 };
 
-/* Of local interfaces, or of those of peers. */
 enum lnet_health_type { LNET_HEALTH_TYPE_LOCAL_NI = 0, LNET_HEALTH_TYPE_PEER_NI };
+#define LNET_RESET_HEALTH_LOCAL LNET_HEALTH_TYPE_LOCAL_NI
+#define LNET_RESET_HEALTH_PEER LNET_HEALTH_TYPE_PEER_NI
 struct lnet_ioctl_reset_health_cfg {
     struct libcfs_ioctl_hdr rh_hdr;
-    enum lnet_health_type rh_type;
+    enum lnet_health_type rh_type; /* of local interfaces, or of those of peers */
     bool rh_all;
     int rh_value;
     lnet_nid_t rh_nid;

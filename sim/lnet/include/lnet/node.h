@@ -59,6 +59,8 @@ uint32_t lnet_node_number(const struct lnet_node *node);
 bool lnet_node_running(const struct lnet_node *node);
 /* NULL: all is well; else the text of the assertion that failed. */
 const char *lnet_node_panic_text(const struct lnet_node *node);
+/* That assertion is one of a program on the node, and not of LNet. */
+bool lnet_node_panic_of_program(const struct lnet_node *node);
 /* LNetNIInit and LNetNIFini on behalf of the node itself: for routers, which run no program. `stop`
  * ends all references. */
 int lnet_node_start(struct lnet_node *node, lnet_pid_t pid);
@@ -122,7 +124,7 @@ void lnet_sim_set_current(struct lnet_node *(*current)(void));
 void lnet_sim_register_findings(void);
 /* At the end of a simulation, when all nodes are destroyed. */
 void lnet_sim_end(void);
-/* Called when an assertion of LNet fails on a node: the cluster crashes the node. */
+/* Called when an assertion of LNet, or of kernel code that uses it, fails on a node: the cluster crashes the node. */
 void lnet_sim_set_panic(void (*panicked)(struct lnet_node *node, const char *text));
 
 /* Writes what all nodes send over TCP into a pcapng file, until the second call; around a whole

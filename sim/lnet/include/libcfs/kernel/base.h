@@ -26,44 +26,24 @@ typedef __loff_t loff_t;
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-#define KERN_EMERG ""
-#define KERN_ALERT ""
-#define KERN_CRIT ""
-#define KERN_NOTICE ""
-#define KERN_DEBUG ""
-#define KERN_CONT ""
-#ifndef pr_fmt
-#define pr_fmt(format) format
-#endif
-#define pr_emerg(format, ...) ((void)fprintf(stderr, pr_fmt(format), ##__VA_ARGS__))
-#define pr_alert pr_emerg
-#define pr_crit pr_emerg
-#define pr_notice pr_emerg
-#define pr_cont(...) ((void)fprintf(stderr, __VA_ARGS__))
-#define pr_debug(format, ...)                            \
-    do {                                                 \
-        if (0)                                           \
-            (void)printf(pr_fmt(format), ##__VA_ARGS__); \
-    } while (0)
 #define LIBCFS_ONCE(...)                                           \
     ({                                                             \
         static bool once__;                                        \
         if (!__atomic_exchange_n(&once__, true, __ATOMIC_RELAXED)) \
             __VA_ARGS__;                                           \
     })
-#define printk_once(...) LIBCFS_ONCE((void)fprintf(stderr, __VA_ARGS__))
+#define printk_once(...) LIBCFS_ONCE((void)libcfs_printk_text(__VA_ARGS__))
 #define pr_warn_once printk_once
 #define pr_err_once printk_once
 #define pr_info_once printk_once
-#define printk_ratelimited(...) ((void)fprintf(stderr, __VA_ARGS__))
+#define printk_ratelimited(...) ((void)libcfs_printk_text(__VA_ARGS__))
 #define pr_warn_ratelimited printk_ratelimited
 #define pr_err_ratelimited printk_ratelimited
-#define pr_warning pr_emerg
 #define WARN(condition, ...)                    \
     ({                                          \
         bool warned__ = (condition);            \
         if (unlikely(warned__))                 \
-            (void)fprintf(stderr, __VA_ARGS__); \
+            (void)libcfs_printk_text(__VA_ARGS__); \
         warned__;                               \
     })
 #define WARN_ON_ONCE(condition)                                                                 \
@@ -71,7 +51,7 @@ typedef __loff_t loff_t;
         bool warned__ = (condition);                                                            \
         if (unlikely(warned__))                                                                 \
             LIBCFS_ONCE(                                                                        \
-                (void)fprintf(stderr, "%s:%d: warning: %s\n", __FILE__, __LINE__, #condition)); \
+                (void)libcfs_printk_text("%s:%d: warning: %s\n", __FILE__, __LINE__, #condition)); \
         warned__;                                                                               \
     })
 #define dump_stack() ((void)0)
@@ -445,13 +425,30 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
 #define __set_bit set_bit
 #define __clear_bit clear_bit
 #define __ffs(word) ((unsigned long)__builtin_ctzl(word))
-#define fls(word) ((word) != 0 ? 32 - __builtin_clz(word) : 0)
-#define fls64(word) ((word) != 0 ? 64 - __builtin_clzll(word) : 0)
+static inline int fls(unsigned word)
+{
+    return word != 0 ? 32 - __builtin_clz(word) : 0;
+}
+static inline int fls64(__u64 word)
+{
+    return word != 0 ? 64 - __builtin_clzll(word) : 0;
+}
 #define hweight32(word) ((unsigned)__builtin_popcount(word))
 #define hweight64(word) ((unsigned)__builtin_popcountll(word))
 #define ilog2(value) (63 - __builtin_clzll(value))
-#define is_power_of_2(value) ((value) != 0 && ((value) & ((value)-1)) == 0)
-#define roundup_pow_of_two(value) ((value) <= 1 ? 1UL : 1UL << (64 - __builtin_clzl((value)-1)))
+static inline bool is_power_of_2(unsigned long value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+static inline unsigned long libcfs_roundup_power(unsigned long value)
+{
+    return value <= 1 ? 1UL : 1UL << (64 - __builtin_clzl(value - 1));
+}
+/* Of a constant it is one. */
+#define roundup_pow_of_two(value)                                                             \
+    (__builtin_constant_p(value)                                                              \
+         ? ((value) <= 1 ? 1UL : 1UL << (64 - __builtin_clzl((unsigned long)(value)-1)))      \
+         : libcfs_roundup_power((unsigned long)(value)))
 #define rounddown_pow_of_two(value) (1UL << ilog2(value))
 
 /* The variables have a number of their own, as an argument may be such an expression, too. */
@@ -494,8 +491,9 @@ static inline bool test_and_clear_bit(long n, volatile unsigned long *words)
 #endif
 #define do_div(value, by)                                                      \
     ({                                                                         \
-        uint32_t div_by__ = (by), div_left__ = (uint32_t)((value) % div_by__); \
-        (value) /= div_by__;                                                   \
+        __typeof__(value) *div_at__ = &(value);                                \
+        uint32_t div_by__ = (by), div_left__ = (uint32_t)(*div_at__ % div_by__); \
+        *div_at__ /= div_by__;                                                 \
         div_left__;                                                            \
     })
 #define upper_32_bits(value) ((u32)((u64)(value) >> 32))

@@ -10,6 +10,8 @@
 
 #pragma GCC visibility push(default)
 uint64_t libcfs_now(void); /* nanoseconds */
+/* Nanoseconds since 1970; in a simulation, which begins with the year 2019, of virtual time. */
+uint64_t libcfs_real_now(void);
 void libcfs_sleep(uint64_t nanoseconds); /* of the calling thread */
 #pragma GCC visibility pop
 
@@ -73,7 +75,7 @@ static inline bool cfs_time_beforeq(cfs_time_t a, cfs_time_t b)
 #define cfs_time_aftereq(a, b) cfs_time_beforeq(b, a)
 #define cfs_time_shift(seconds) (cfs_time_current() + (unsigned long)cfs_time_seconds(seconds))
 #define cfs_duration_sec(duration) ((long)(duration) / HZ)
-#define cfs_time_current_sec() ktime_get_seconds()
+#define cfs_time_current_sec() ktime_get_real_seconds()
 
 /* ---- ktime ----------------------------------------------------------------------------------- */
 
@@ -89,22 +91,24 @@ static inline ktime_t ktime_get(void)
     return (ktime_t)libcfs_now();
 }
 #define ktime_get_ns() libcfs_now()
-#define ktime_get_real() ktime_get() /* the node knows no date */
-#define ktime_get_real_ns() libcfs_now()
+static inline ktime_t ktime_get_real(void)
+{
+    return (ktime_t)libcfs_real_now();
+}
+#define ktime_get_real_ns() libcfs_real_now()
 #define ktime_get_boottime() ktime_get()
 static inline time64_t ktime_get_seconds(void)
 {
     return (time64_t)(libcfs_now() / NSEC_PER_SEC);
 }
-#define ktime_get_real_seconds() ktime_get_seconds()
-static inline void ktime_get_ts64(struct timespec64 *time)
+#define ktime_get_real_seconds() ((time64_t)(libcfs_real_now() / NSEC_PER_SEC))
+static inline void libcfs_time_split(uint64_t now, struct timespec64 *time)
 {
-    uint64_t now = libcfs_now();
-
     time->tv_sec = (time64_t)(now / NSEC_PER_SEC);
     time->tv_nsec = (long)(now % NSEC_PER_SEC);
 }
-#define ktime_get_real_ts64(time) ktime_get_ts64(time)
+#define ktime_get_ts64(time) libcfs_time_split(libcfs_now(), time)
+#define ktime_get_real_ts64(time) libcfs_time_split(libcfs_real_now(), time)
 static inline ktime_t ktime_set(__s64 seconds, unsigned long nanoseconds)
 {
     return seconds * NSEC_PER_SEC + (__s64)nanoseconds;
@@ -119,7 +123,10 @@ static inline ktime_t ktime_set(__s64 seconds, unsigned long nanoseconds)
 #define ktime_to_ms(time) ((time) / NSEC_PER_MSEC)
 #define ktime_us_delta(later, earlier) ktime_to_us(ktime_sub(later, earlier))
 #define ktime_ms_delta(later, earlier) ktime_to_ms(ktime_sub(later, earlier))
-#define ktime_compare(a, b) (((a) > (b)) - ((a) < (b)))
+static inline int ktime_compare(const ktime_t a, const ktime_t b)
+{
+    return (a > b) - (a < b);
+}
 #define ktime_after(a, b) ((a) > (b))
 #define ktime_before(a, b) ((a) < (b))
 

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A name under which kernel code includes uapi/linux/lnet/nidstr.h. */
+#ifndef JACQUARD_LINUX_LNET_NIDSTR_H
+#define JACQUARD_LINUX_LNET_NIDSTR_H
+#include "uapi/linux/lnet/nidstr.h"
+#endif

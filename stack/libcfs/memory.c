@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Arrays of objects, pools of memory, processors; the date. */
+#include <time.h>
+
+#include "kernel.h"
+#include "libcfs_host.h"
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* The pointers behind it are what the user has. */
+struct array {
+    long count;
+    void *objects[];
+};
+
+void cfs_array_free(void *objects)
+{
+    struct array *array = container_of(objects, struct array, objects);
+    long i;
+
+    for (i = 0; i < array->count; i++)
+        free(array->objects[i]);
+    free(array);
+}
+
+void *cfs_array_alloc(int count, unsigned size)
+{
+    struct array *array = calloc(1, sizeof(*array) + (size_t)count * sizeof(void *));
+    int i;
+
+    if (array == NULL)
+        return NULL;
+    array->count = count;
+    for (i = 0; i < count; i++) {
+        array->objects[i] = calloc(1, size > 0 ? size : 1);
+        if (array->objects[i] == NULL) {
+            cfs_array_free(array->objects);
+            return NULL;
+        }
+    }
+    return array->objects;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+void *libcfs_mempool_kmalloc(gfp_t flags, void *bytes)
+{
+    return kmalloc((size_t)(uintptr_t)bytes, flags);
+}
+void libcfs_mempool_kfree(void *object, void *data)
+{
+    (void)data;
+    kfree(object);
+}
+void *libcfs_mempool_slab_alloc(gfp_t flags, void *cache)
+{
+    return kmem_cache_alloc((struct kmem_cache *)cache, flags);
+}
+void libcfs_mempool_slab_free(void *object, void *cache)
+{
+    kmem_cache_free((struct kmem_cache *)cache, object);
+}
+
+void libcfs_mempool_destroy(mempool_t *pool)
+{
+    if (pool == NULL)
+        return;
+    while (pool->curr_nr > 0)
+        pool->free(pool->elements[--pool->curr_nr], pool->pool_data);
+    free(pool->elements);
+    free(pool);
+}
+
+mempool_t *libcfs_mempool_create(int count, mempool_alloc_t *make, mempool_free_t *end, void *data)
+{
+    mempool_t *pool = calloc(1, sizeof(*pool));
+
+    if (pool == NULL)
+        return NULL;
+    *pool = (mempool_t){.min_nr = count, .pool_data = data, .alloc = make, .free = end};
+    pool->elements = calloc((size_t)count + 1, sizeof(void *));
+    while (pool->elements != NULL && pool->curr_nr < count) {
+        void *object = make(GFP_KERNEL, data);
+
+        if (object == NULL)
+            break;
+        pool->elements[pool->curr_nr++] = object;
+    }
+    if (pool->elements != NULL && pool->curr_nr == count)
+        return pool;
+    libcfs_mempool_destroy(pool);
+    return NULL;
+}
+
+void *libcfs_mempool_alloc(mempool_t *pool, gfp_t flags)
+{
+    void *object = pool->alloc(flags, pool->pool_data);
+
+    if (object != NULL)
+        return object;
+    spin_lock(&pool->lock);
+    if (pool->curr_nr > 0)
+        object = pool->elements[--pool->curr_nr];
+    spin_unlock(&pool->lock);
+    return object;
+}
+
+void libcfs_mempool_free(void *object, mempool_t *pool)
+{
+    bool kept = false;
+
+    if (object == NULL)
+        return;
+    spin_lock(&pool->lock);
+    if (pool->curr_nr < pool->min_nr) {
+        pool->elements[pool->curr_nr++] = object;
+        kept = true;
+    }
+    spin_unlock(&pool->lock);
+    if (!kept)
+        pool->free(object, pool->pool_data);
+}
+
+/* ---- processors ------------------------------------------------------------------------------ */
+
+int cfs_cpt_table_print(struct cfs_cpt_table *table, char *text, int size)
+{
+    int length = snprintf(text, size > 0 ? (size_t)size : 0, "0\t:");
+    unsigned i;
+
+    (void)table;
+    for (i = 0; i < port_processors() && length < size; i++)
+        length += snprintf(text + length, (size_t)(size - length), " %u", i);
+    if (length + 1 >= size)
+        return -E2BIG;
+    text[length++] = '\n';
+    text[length] = '\0';
+    return length;
+}
+
+/* ---- the date -------------------------------------------------------------------------------- */
+
+uint64_t libcfs_real_now(void)
+{
+    uint64_t epoch = libcfs_host_epoch();
+    struct timespec now;
+
+    if (epoch != 0)
+        return epoch + port_now();
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}

@@ -33,6 +33,8 @@ static void serve(struct lnet_handle_eq eq)
 
     LNetMEAttach(PORTAL, anyone, BITS, 0, LNET_UNLINK, LNET_INS_AFTER, &me);
     LNetMDAttach(me, md, LNET_UNLINK, &handle);
+    printf("ready\n");
+    fflush(stdout);
     event = next_event(eq);
     printf("%s says: %s\n", libcfs_id2str(event.initiator), text);
 }

@@ -208,7 +208,8 @@ def test_a_ping_does_not_hold_up_the_end(hosts, tmp_path):
     ("tcp({1}) {1}; tcp1({2}) {2}", ["{1}@tcp", "{2}@tcp1"]),
     ("tcp({1}) {1}; tcp({2}) {2}", ["{1}@tcp"]),  # the first rule of a network counts
     ("tcp(203.0.113.7) 203.0.113.7; tcp({2}) {2}", ["{2}@tcp"]),  # the first one is for another machine
-    ("tcp2({3}) 127.*.*.*; tcp3({1}) 10.0.0.[1-3]/192", ["{3}@tcp2"]),
+    ("tcp2({3}) 127.*.*.*; tcp3({1}) 10.0.0.[1-3]", ["{3}@tcp2"]),
+    ("# all\ntcp0({1}) 127.*.*.* # these; tcp1({2}) {2}\rtcp({2}) {2}; tcp1({2}),tcp2({3}) {2}", ["{1}@tcp", "{2}@tcp1"]),
 ])
 def test_ip2nets_chooses_networks_by_address(hosts, rules, expected):
     """One text for all machines: rules whose addresses are of other machines do not count."""
@@ -231,10 +232,22 @@ def test_ip2nets_chooses_networks_by_address(hosts, rules, expected):
     (("ip2nets=tcp(203.0.113.7) 203.0.113.*",), "ip2nets: no rule matches an address of the node"),
     (("ip2nets=tcp 127.*.*.*", "networks=tcp"), "networks, ip2nets: only one of the two may be given"),
     (("ip2nets=o2ib 127.*.*.*",), "there is no driver for o2ib"),
+    (("ip2nets=tcp 10.0.0.[1-3]/192",), 'ip2nets: "10.0.0.[1-3]/192" is no pattern of addresses'),
 ])
 def test_ip2nets_that_cannot_be(parameters, message):
     done = run(JACQUARD, "lnet", "ping", *(word for text in parameters for word in ("--set", text)), "127.0.0.1@tcp")
     assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_text_of_a_modprobe_file(hosts):
+    """What a real node has in /etc/modprobe.d; routes that are for other machines do not count."""
+    text = (f"# LNet\nalias lustre llite\noptions lnet 'networks=\"tcp({hosts(1)})\"' accept_port={PORT} config_on_load=1 \\\n"
+            f"  routes=\"o2ib {hosts(7)}@tcp; tcp 10.1.0.[1,2]@o2ib; gni [1-4]@gni1 # others\"\n"
+            "options ksocklnd peer_credits=12 no_such_parameter=1\noptions ko2iblnd peer_credits=32\n")
+    with serving(dict(os.environ, LNET_OPTIONS=text)):
+        done = ping(hosts(50), f"{hosts(1)}@tcp", more=("--set", "ksocklnd.no_such=1", "--set", "config_on_load=1"))
+        assert done.returncode == 0 and f"{hosts(1)}@tcp" in done.stdout
+        assert done.stderr == "lnet: warning: ksocklnd.no_such: there is no such parameter\n"
 
 
 OTHER_USER = """

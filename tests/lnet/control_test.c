@@ -102,11 +102,11 @@ TEST_IN(commands_before_the_start, .not_started = true)
 TEST_IN(states_of_nis,
         .settings = {{"networks", "tcp(eth0),o2ib(ib0)"}, {"ksocklnd.peer_credits", "12"}})
 {
-    struct {
-        struct lnet_ioctl_config_ni ni;
-        struct lnet_ioctl_element_stats stats;
-        struct lnet_ioctl_config_lnd_tunables tunables;
-    } local = {.ni = {.lic_cfg_hdr.ioc_len = sizeof(local), .lic_idx = 1}};
+    char space[sizeof(struct lnet_ioctl_config_ni) + sizeof(struct lnet_ioctl_element_stats) +
+               sizeof(struct lnet_ioctl_config_lnd_tunables)] __attribute__((aligned(8))) = "";
+    struct lnet_ioctl_config_ni *ni = (void *)space;
+    const struct lnet_ioctl_element_stats *stats = (void *)ni->lic_bulk;
+    const struct lnet_ioctl_config_lnd_tunables *tunables = (const void *)(stats + 1);
     char room[sizeof(struct lnet_ioctl_config_data) + sizeof(struct lnet_ioctl_net_config)]
         __attribute__((aligned(8))) = "";
     struct lnet_ioctl_config_data *config = (void *)room;
@@ -115,21 +115,23 @@ TEST_IN(states_of_nis,
     struct lnet_ioctl_local_ni_hstats health = {.hlni_hdr.ioc_len = sizeof(health),
                                                 .hlni_nid = tcp(A)};
 
+    ni->lic_cfg_hdr.ioc_len = sizeof(space);
+    ni->lic_idx = 1;
     config->cfg_hdr.ioc_len = sizeof(room);
     config->cfg_count = 2;
     put(B, 1, data, 8);
     pass(SIM_MS);
-    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, &local), 0);
-    assert_int_equal(local.ni.lic_nid, tcp(A));
-    assert_string_equal(local.ni.lic_ni_intf[0], "eth0");
-    assert_int_equal(local.ni.lic_status, LNET_NI_STATUS_UP);
-    assert_int_equal(local.ni.lic_ncpts, 1);
-    assert_int_equal(local.stats.iel_send_count, 1);
-    assert_int_equal(local.tunables.lt_cmn.lct_peer_tx_credits, 12);
-    local.ni.lic_idx = 3;
-    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, &local), -ENOENT);
-    local.ni.lic_cfg_hdr.ioc_len--;
-    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, &local), -EINVAL);
+    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, ni), 0);
+    assert_int_equal(ni->lic_nid, tcp(A));
+    assert_string_equal(ni->lic_ni_intf[0], "eth0");
+    assert_int_equal(ni->lic_status, LNET_NI_STATUS_UP);
+    assert_int_equal(ni->lic_ncpts, 1);
+    assert_int_equal(stats->iel_send_count, 1);
+    assert_int_equal(tunables->lt_cmn.lct_peer_tx_credits, 12);
+    ni->lic_idx = 3;
+    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, ni), -ENOENT);
+    ni->lic_cfg_hdr.ioc_len--;
+    assert_int_equal(LNetCtl(IOC_LIBCFS_GET_LOCAL_NI, ni), -EINVAL);
 
     assert_int_equal(LNetCtl(IOC_LIBCFS_GET_NET, config), 0);
     assert_int_equal(config->cfg_nid, o2ib(A));
@@ -413,15 +415,13 @@ TEST_IN(ping_with_little_room, .settings = {{"networks", "tcp(eth0),o2ib(ib0)"}}
 /* A node whose numbers have the other order of bytes. */
 TEST(ping_of_the_other_byte_order)
 {
-    struct {
+    union {
         struct lnet_ping_info info;
-        struct lnet_ni_status nis[2];
-    } answer = {
-        .info = {.pi_magic = __builtin_bswap32(LNET_PROTO_PING_MAGIC),
-                 .pi_features = __builtin_bswap32(LNET_PING_FEAT_NI_STATUS),
-                 .pi_pid = __builtin_bswap32(12345),
-                 .pi_nnis = __builtin_bswap32(2)},
-        .nis = {{__builtin_bswap64(LNET_NID_LO_0), 0, 0}, {__builtin_bswap64(tcp(D)), 0, 0}}};
+        char space[sizeof(struct lnet_ping_info) + 2 * sizeof(struct lnet_ni_status)];
+    } answer = {.info = {.pi_magic = __builtin_bswap32(LNET_PROTO_PING_MAGIC),
+                         .pi_features = __builtin_bswap32(LNET_PING_FEAT_NI_STATUS),
+                         .pi_pid = __builtin_bswap32(12345),
+                         .pi_nnis = __builtin_bswap32(2)}};
     struct lnet_process_id ids[8];
     struct libcfs_ioctl_data ping = {.ioc_nid = tcp(B),
                                      .ioc_u32 = {LNET_PID_ANY, 1000},
@@ -429,6 +429,8 @@ TEST(ping_of_the_other_byte_order)
                                      .ioc_pbuf1 = ids};
     struct lnet_handle_md target;
 
+    answer.info.pi_ni[0].ns_nid = __builtin_bswap64(LNET_NID_LO_0);
+    answer.info.pi_ni[1].ns_nid = __builtin_bswap64(tcp(D));
     on(B);
     target = attach(
         entry_at(LNET_RESERVED_PORTAL, LNET_PROTO_PING_MATCHBITS, 0, LNET_UNLINK, LNET_INS_BEFORE),

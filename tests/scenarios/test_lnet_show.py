@@ -114,4 +114,4 @@ def test_networks_by_the_address_of_each_node(tmp_path):
     nids = [yaml.safe_load(shown(result)[node, "net show"]["output"])["net"][1]["local NI(s)"][0]["nid"] for node in range(4)]
     assert nids == ["10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp1", "10.0.0.4@tcp1"]
     ignored = result["findings"]["lnet.setting-ignored"]
-    assert ignored["count"] == 4 and ignored["first"][0]["text"].endswith('all:7: "fly" is skipped: lnetctl has no such section')
+    assert ignored["count"] == 4 and ignored["first"][0]["text"].endswith('all:6: "fly" is skipped: lnetctl has no such section')

@@ -16,6 +16,8 @@
 #include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/ratelimit.h>
+#include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/seqlock.h>
 #include <linux/sort.h>
@@ -421,5 +423,100 @@ int lnet_99_messages_have_a_limit(void)
     EXPECT(strncpy_from_user(to, "abcdefgh", 4) == 4 && memcmp(to, "abcdxxx", 7) == 0);
     EXPECT(strnlen_user("abc", 8) == 4 && strnlen_user("abc", 2) == 3 && clear_user(to, 8) == 0);
     EXPECT(to[0] == 0);
+    return 0;
+}
+
+/* ---- readers without locks ------------------------------------------------------------------- */
+
+struct shared {
+    struct list_head link;
+    struct hlist_node chain;
+    struct rcu_head rcu;
+    struct completion *read, *may_end;
+    int value;
+};
+static struct shared *published;
+static int freed;
+
+static int reads(void *data)
+{
+    struct shared *own;
+    int value;
+
+    rcu_read_lock();
+    own = rcu_dereference(published);
+    complete(own->read);
+    wait_for_completion(own->may_end); /* code for the kernel does not sleep here */
+    value = own->value + READ_ONCE(freed);
+    rcu_read_unlock();
+    complete(data);
+    while (!kthread_should_stop())
+        schedule_timeout_interruptible(1);
+    return value;
+}
+static void frees(struct rcu_head *head)
+{
+    struct shared *own = container_of(head, struct shared, rcu);
+
+    own->value = -1;
+    WRITE_ONCE(freed, 1000);
+    kfree(own);
+}
+
+int lnet_99_what_readers_see_stays(void)
+{
+    DECLARE_COMPLETION(read);
+    DECLARE_COMPLETION(may_end);
+    DECLARE_COMPLETION(ended);
+    struct shared *own = kzalloc(sizeof(*own), GFP_KERNEL), *at;
+    struct shared some[3];
+    struct task_struct *task;
+    LIST_HEAD(list);
+    HLIST_HEAD(chain);
+    int i, digits = 0;
+
+    EXPECT(own != NULL);
+    own->read = &read;
+    own->may_end = &may_end;
+    own->value = 7;
+    freed = 0;
+    rcu_assign_pointer(published, own);
+    task = kthread_run(reads, &ended, "reads");
+    wait_for_completion(&read);
+    rcu_assign_pointer(published, NULL);
+    call_rcu(&own->rcu, frees);
+    msleep(5);
+    EXPECT(READ_ONCE(freed) == 0);
+    complete(&may_end);
+    wait_for_completion(&ended);
+    rcu_barrier();
+    EXPECT(freed == 1000 && kthread_stop(task) == 7);
+    synchronize_rcu();
+    own = kzalloc(sizeof(*own), GFP_KERNEL);
+    kfree_rcu(own, rcu);
+    rcu_barrier();
+
+    EXPECT(list_first_or_null_rcu(&list, struct shared, link) == NULL);
+    for (i = 0; i < 3; i++) {
+        some[i].value = i + 1;
+        list_add_tail_rcu(&some[i].link, &list);
+        hlist_add_head_rcu(&some[i].chain, &chain);
+    }
+    list_for_each_entry_rcu(at, &list, link)
+    {
+        digits = digits * 10 + at->value;
+        if (at == &some[1])
+            list_del_rcu(&at->link); /* and the walk goes on */
+    }
+    hlist_for_each_entry_rcu(at, &chain, chain)
+    {
+        digits = digits * 10 + at->value;
+        if (at == &some[1])
+            hlist_del_rcu(&at->chain);
+    }
+    EXPECT(digits == 123321 && list_count_nodes(&list) == 2 &&
+           some[2].chain.next == &some[0].chain);
+    list_replace_rcu(&some[0].link, &some[1].link);
+    EXPECT(list_first_or_null_rcu(&list, struct shared, link) == &some[1]);
     return 0;
 }

@@ -251,5 +251,6 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/task.h"
 #include "libcfs/kernel/time.h"
 #include "libcfs/kernel/work.h"
+#include "libcfs/kernel/rcu.h"
 
 #endif

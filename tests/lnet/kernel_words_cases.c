@@ -362,20 +362,25 @@ int lnet_99_threads_end_where_they_want(void)
     return 0;
 }
 
-static wait_queue_head_t doors;
+/* Ranks of a simulation share what is static. */
+struct door {
+    wait_queue_head_t queue;
+    struct completion done;
+};
 static int waits_woken(void *data)
 {
+    struct door *door = data;
     DEFINE_WAIT_FUNC(entry, woken_wake_function);
     long left;
 
-    add_wait_queue(&doors, &entry);
-    complete(data);
+    add_wait_queue(&door->queue, &entry);
+    complete(&door->done);
     while ((READ_ONCE(entry.flags) & WQ_FLAG_WOKEN) == 0) /* it is woken before it waits */
         msleep(1);
     left = wait_woken(&entry, TASK_INTERRUPTIBLE, 20 * HZ);
     EXPECT(left == 20 * HZ && wait_woken(&entry, TASK_INTERRUPTIBLE, 1) == 0);
-    remove_wait_queue(&doors, &entry);
-    complete(data);
+    remove_wait_queue(&door->queue, &entry);
+    complete(&door->done);
     while (!kthread_should_stop())
         schedule_timeout_interruptible(1);
     return -EALREADY;
@@ -387,15 +392,16 @@ static void counts(struct work_struct *work __always_unused)
 
 int lnet_99_entries_that_were_woken_and_works_that_were_not(void)
 {
-    DECLARE_COMPLETION(done);
+    struct door door;
     DECLARE_DELAYED_WORK(work, counts);
     struct task_struct *task;
 
-    init_waitqueue_head(&doors);
-    task = kthread_run(waits_woken, &done, "waits_woken");
-    wait_for_completion(&done);
-    wake_up(&doors);
-    wait_for_completion(&done);
+    init_waitqueue_head(&door.queue);
+    init_completion(&door.done);
+    task = kthread_run(waits_woken, &door, "waits_woken");
+    wait_for_completion(&door.done);
+    wake_up(&door.queue);
+    wait_for_completion(&door.done);
     EXPECT(kthread_stop(task) == -EALREADY);
 
     EXPECT(queue_delayed_work_on(0, system_highpri_wq, &work, 10 * HZ));
@@ -432,24 +438,28 @@ struct shared {
     struct list_head link;
     struct hlist_node chain;
     struct rcu_head rcu;
-    struct completion *read, *may_end;
+    struct reading *reading;
     int value;
 };
-static struct shared *published;
-static int freed;
+struct reading {
+    struct shared *published;
+    struct completion read, may_end, ended;
+    int freed;
+};
 
 static int reads(void *data)
 {
+    struct reading *reading = data;
     struct shared *own;
     int value;
 
     rcu_read_lock();
-    own = rcu_dereference(published);
-    complete(own->read);
-    wait_for_completion(own->may_end); /* code for the kernel does not sleep here */
-    value = own->value + READ_ONCE(freed);
+    own = rcu_dereference(reading->published);
+    complete(&reading->read);
+    wait_for_completion(&reading->may_end); /* code for the kernel does not sleep here */
+    value = own->value + READ_ONCE(reading->freed);
     rcu_read_unlock();
-    complete(data);
+    complete(&reading->ended);
     while (!kthread_should_stop())
         schedule_timeout_interruptible(1);
     return value;
@@ -459,15 +469,13 @@ static void frees(struct rcu_head *head)
     struct shared *own = container_of(head, struct shared, rcu);
 
     own->value = -1;
-    WRITE_ONCE(freed, 1000);
+    WRITE_ONCE(own->reading->freed, 1000);
     kfree(own);
 }
 
 int lnet_99_what_readers_see_stays(void)
 {
-    DECLARE_COMPLETION(read);
-    DECLARE_COMPLETION(may_end);
-    DECLARE_COMPLETION(ended);
+    struct reading reading = {.freed = 0};
     struct shared *own = kzalloc(sizeof(*own), GFP_KERNEL), *at;
     struct shared some[3];
     struct task_struct *task;
@@ -476,21 +484,22 @@ int lnet_99_what_readers_see_stays(void)
     int i, digits = 0;
 
     EXPECT(own != NULL);
-    own->read = &read;
-    own->may_end = &may_end;
+    own->reading = &reading;
     own->value = 7;
-    freed = 0;
-    rcu_assign_pointer(published, own);
-    task = kthread_run(reads, &ended, "reads");
-    wait_for_completion(&read);
-    rcu_assign_pointer(published, NULL);
+    init_completion(&reading.read);
+    init_completion(&reading.may_end);
+    init_completion(&reading.ended);
+    rcu_assign_pointer(reading.published, own);
+    task = kthread_run(reads, &reading, "reads");
+    wait_for_completion(&reading.read);
+    rcu_assign_pointer(reading.published, NULL);
     call_rcu(&own->rcu, frees);
     msleep(5);
-    EXPECT(READ_ONCE(freed) == 0);
-    complete(&may_end);
-    wait_for_completion(&ended);
+    EXPECT(READ_ONCE(reading.freed) == 0);
+    complete(&reading.may_end);
+    wait_for_completion(&reading.ended);
     rcu_barrier();
-    EXPECT(freed == 1000 && kthread_stop(task) == 7);
+    EXPECT(reading.freed == 1000 && kthread_stop(task) == 7);
     synchronize_rcu();
     own = kzalloc(sizeof(*own), GFP_KERNEL);
     kfree_rcu(own, rcu);

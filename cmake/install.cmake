@@ -46,7 +46,7 @@ endif()
 
 # LNet over TCP: the headers have the names of the kernel's, so they lie in a folder of their own.
 if(TARGET lnet)
-  install(DIRECTORY sim/lnet/include/ DESTINATION ${jacquard_headers}/lnet FILES_MATCHING PATTERN *.h REGEX "/(node|export|tools)\\.h$" EXCLUDE)
+  install(DIRECTORY sim/lnet/include/ DESTINATION ${jacquard_headers}/lnet FILES_MATCHING PATTERN *.h REGEX "/lnet/(node|export|tools)\\.h$" EXCLUDE)
   install(TARGETS lnet lnet_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS jacquard-lnet jacquard-lst RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

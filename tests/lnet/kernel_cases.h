@@ -35,6 +35,7 @@
     X(lnet_99_lists_are_sorted_and_cut)                        \
     X(lnet_99_threads_end_where_they_want)                     \
     X(lnet_99_entries_that_were_woken_and_works_that_were_not) \
+    X(lnet_99_what_readers_see_stays)                          \
     X(lnet_99_messages_have_a_limit)                           \
     X(lnet_99_lists_and_chains)                                \
     X(lnet_99_atomics_and_references)                          \

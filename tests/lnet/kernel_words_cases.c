@@ -16,6 +16,8 @@
 #include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/ratelimit.h>
+#include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/seqlock.h>
 #include <linux/sort.h>
@@ -360,20 +362,25 @@ int lnet_99_threads_end_where_they_want(void)
     return 0;
 }
 
-static wait_queue_head_t doors;
+/* Ranks of a simulation share what is static. */
+struct door {
+    wait_queue_head_t queue;
+    struct completion done;
+};
 static int waits_woken(void *data)
 {
+    struct door *door = data;
     DEFINE_WAIT_FUNC(entry, woken_wake_function);
     long left;
 
-    add_wait_queue(&doors, &entry);
-    complete(data);
+    add_wait_queue(&door->queue, &entry);
+    complete(&door->done);
     while ((READ_ONCE(entry.flags) & WQ_FLAG_WOKEN) == 0) /* it is woken before it waits */
         msleep(1);
     left = wait_woken(&entry, TASK_INTERRUPTIBLE, 20 * HZ);
     EXPECT(left == 20 * HZ && wait_woken(&entry, TASK_INTERRUPTIBLE, 1) == 0);
-    remove_wait_queue(&doors, &entry);
-    complete(data);
+    remove_wait_queue(&door->queue, &entry);
+    complete(&door->done);
     while (!kthread_should_stop())
         schedule_timeout_interruptible(1);
     return -EALREADY;
@@ -385,15 +392,16 @@ static void counts(struct work_struct *work __always_unused)
 
 int lnet_99_entries_that_were_woken_and_works_that_were_not(void)
 {
-    DECLARE_COMPLETION(done);
+    struct door door;
     DECLARE_DELAYED_WORK(work, counts);
     struct task_struct *task;
 
-    init_waitqueue_head(&doors);
-    task = kthread_run(waits_woken, &done, "waits_woken");
-    wait_for_completion(&done);
-    wake_up(&doors);
-    wait_for_completion(&done);
+    init_waitqueue_head(&door.queue);
+    init_completion(&door.done);
+    task = kthread_run(waits_woken, &door, "waits_woken");
+    wait_for_completion(&door.done);
+    wake_up(&door.queue);
+    wait_for_completion(&door.done);
     EXPECT(kthread_stop(task) == -EALREADY);
 
     EXPECT(queue_delayed_work_on(0, system_highpri_wq, &work, 10 * HZ));
@@ -421,5 +429,103 @@ int lnet_99_messages_have_a_limit(void)
     EXPECT(strncpy_from_user(to, "abcdefgh", 4) == 4 && memcmp(to, "abcdxxx", 7) == 0);
     EXPECT(strnlen_user("abc", 8) == 4 && strnlen_user("abc", 2) == 3 && clear_user(to, 8) == 0);
     EXPECT(to[0] == 0);
+    return 0;
+}
+
+/* ---- readers without locks ------------------------------------------------------------------- */
+
+struct shared {
+    struct list_head link;
+    struct hlist_node chain;
+    struct rcu_head rcu;
+    struct reading *reading;
+    int value;
+};
+struct reading {
+    struct shared *published;
+    struct completion read, may_end, ended;
+    int freed;
+};
+
+static int reads(void *data)
+{
+    struct reading *reading = data;
+    struct shared *own;
+    int value;
+
+    rcu_read_lock();
+    own = rcu_dereference(reading->published);
+    complete(&reading->read);
+    wait_for_completion(&reading->may_end); /* code for the kernel does not sleep here */
+    value = own->value + READ_ONCE(reading->freed);
+    rcu_read_unlock();
+    complete(&reading->ended);
+    while (!kthread_should_stop())
+        schedule_timeout_interruptible(1);
+    return value;
+}
+static void frees(struct rcu_head *head)
+{
+    struct shared *own = container_of(head, struct shared, rcu);
+
+    own->value = -1;
+    WRITE_ONCE(own->reading->freed, 1000);
+    kfree(own);
+}
+
+int lnet_99_what_readers_see_stays(void)
+{
+    struct reading reading = {.freed = 0};
+    struct shared *own = kzalloc(sizeof(*own), GFP_KERNEL), *at;
+    struct shared some[3];
+    struct task_struct *task;
+    LIST_HEAD(list);
+    HLIST_HEAD(chain);
+    int i, digits = 0;
+
+    EXPECT(own != NULL);
+    own->reading = &reading;
+    own->value = 7;
+    init_completion(&reading.read);
+    init_completion(&reading.may_end);
+    init_completion(&reading.ended);
+    rcu_assign_pointer(reading.published, own);
+    task = kthread_run(reads, &reading, "reads");
+    wait_for_completion(&reading.read);
+    rcu_assign_pointer(reading.published, NULL);
+    call_rcu(&own->rcu, frees);
+    msleep(5);
+    EXPECT(READ_ONCE(reading.freed) == 0);
+    complete(&reading.may_end);
+    wait_for_completion(&reading.ended);
+    rcu_barrier();
+    EXPECT(reading.freed == 1000 && kthread_stop(task) == 7);
+    synchronize_rcu();
+    own = kzalloc(sizeof(*own), GFP_KERNEL);
+    kfree_rcu(own, rcu);
+    rcu_barrier();
+
+    EXPECT(list_first_or_null_rcu(&list, struct shared, link) == NULL);
+    for (i = 0; i < 3; i++) {
+        some[i].value = i + 1;
+        list_add_tail_rcu(&some[i].link, &list);
+        hlist_add_head_rcu(&some[i].chain, &chain);
+    }
+    list_for_each_entry_rcu(at, &list, link)
+    {
+        digits = digits * 10 + at->value;
+        if (at == &some[1])
+            list_del_rcu(&at->link); /* and the walk goes on */
+    }
+    hlist_for_each_entry_rcu(at, &chain, chain)
+    {
+        digits = digits * 10 + at->value;
+        if (at == &some[1])
+            hlist_del_rcu(&at->chain);
+    }
+    EXPECT(digits == 123321 && list_count_nodes(&list) == 2 &&
+           some[2].chain.next == &some[0].chain);
+    list_replace_rcu(&some[0].link, &some[1].link);
+    EXPECT(list_first_or_null_rcu(&list, struct shared, link) == &some[1]);
     return 0;
 }

@@ -72,7 +72,7 @@ static inline void kfree(const void *memory)
 #define LIBCFS_FREE(ptr, size) kfree(ptr)
 
 #if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
-void *aligned_alloc(size_t alignment, size_t bytes); /* stdlib.h has it from C11 on */
+void *aligned_alloc(size_t alignment, size_t bytes); /* the C library says so from C11 on */
 #endif
 static inline struct page *alloc_page(gfp_t flags)
 {
@@ -197,6 +197,7 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/kernel/task.h"
 #include "libcfs/kernel/time.h"
 #include "libcfs/kernel/work.h"
+#include "libcfs/kernel/rcu.h"
 
 #include "libcfs/libcfs_fail.h"
 #include "libcfs/libcfs_hash.h"

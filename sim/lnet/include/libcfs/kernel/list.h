@@ -3,7 +3,7 @@
 #ifndef JACQUARD_LIBCFS_KERNEL_LIST_H
 #define JACQUARD_LIBCFS_KERNEL_LIST_H
 
-#include "libcfs/libcfs.h"
+#include "libcfs/shims.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -11,28 +11,26 @@
  * reported. list_del_init() leaves an empty list. */
 #define LIST_POISON1 ((struct list_head *)0xdead000000000100ul)
 #define LIST_POISON2 ((struct list_head *)0xdead000000000200ul)
-static inline void libcfs_list_unlink(struct list_head *entry)
+static inline void libcfs_list_del_rcu(struct list_head *entry)
 {
-    BUG_ON(entry->prev == LIST_POISON2);
     entry->next->prev = entry->prev;
     entry->prev->next = entry->next;
+    entry->prev = LIST_POISON2;
 }
 static inline void libcfs_list_del(struct list_head *entry)
 {
-    libcfs_list_unlink(entry);
+    libcfs_list_del_rcu(entry);
     entry->next = LIST_POISON1;
-    entry->prev = LIST_POISON2;
 }
+#define LIBCFS_LIST_REMOVE(remove, entry)        \
+    do {                                         \
+        struct list_head *removed__ = (entry);   \
+        BUG_ON(removed__->prev == LIST_POISON2); \
+        remove(removed__);                       \
+    } while (0)
+#define list_del(entry) LIBCFS_LIST_REMOVE(libcfs_list_del, entry)
 /* Who is at the entry finds the next one. */
-static inline void list_del_rcu(struct list_head *entry)
-{
-    libcfs_list_unlink(entry);
-    entry->prev = LIST_POISON2;
-}
-#define list_del(entry) libcfs_list_del(entry)
-#define list_add_rcu list_add
-#define list_add_tail_rcu list_add_tail
-#define list_for_each_entry_rcu list_for_each_entry
+#define list_del_rcu(entry) LIBCFS_LIST_REMOVE(libcfs_list_del_rcu, entry)
 static inline bool list_empty_careful(const struct list_head *head)
 {
     const struct list_head *next = __atomic_load_n(&head->next, __ATOMIC_ACQUIRE);

@@ -280,8 +280,9 @@ static uint32_t split_over_minimal_paths(const struct context *in, struct path_b
  * visits, until it leaves the group. Behind the root of a non-minimal path there are no decisions,
  * only the choice of the least busy of parallel links.
  */
-bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
-                                 struct net_path *path, uint32_t source, uint32_t target)
+static sim_noinline bool choose_path(struct net *net, const struct net_transfer *transfer,
+                                     struct net_path *path, uint32_t source, uint32_t target,
+                                     uint64_t choice)
 {
     struct context in = context_of(net, true);
     const struct dragonfly_position *from = &in.fly->positions[source],
@@ -289,12 +290,11 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
     struct sim_random *random = &in.fly->random[source];
     uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0, at;
     const struct net_route_bias *bias = in.fly->bias[class];
-    uint64_t choice = sim_random_next(random);
     struct path_builder builder;
 
     assert(class < 4);
-    path_builder_init(&builder);
     if (from->group == to->group && transfer->packets > 1 && in.fly->only_minimal[class]) {
+        path_builder_init(&builder);
         net_dragonfly_begin(in.fly, path, 1);
         path->parts = split_over_minimal_paths(&in, &builder, from, to, (uint32_t)choice);
         if (path->parts > 0) {
@@ -302,6 +302,7 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
             return true;
         }
     }
+    path_builder_init(&builder);
     net_dragonfly_begin(in.fly, path, net_dragonfly_width(net, source, target));
     if (!add_shortest(&in, &builder, source, target, choice, add_adaptive_leg)) {
         path->minimal = false;
@@ -332,4 +333,43 @@ bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *tra
     }
     path_builder_finish(&in, &builder, path);
     return true;
+}
+
+/*
+ * Between two routers of a chassis the minimal path is one link. If that is idle, no decision is
+ * due: takes it.
+ */
+static inline bool take_idle_link(const struct net *net, const struct net_route_bias *bias,
+                                  struct net_path *path, uint32_t source, uint32_t target)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    const struct dragonfly_position *from = &fly->positions[source], *to = &fly->positions[target];
+    uint32_t link = source * PORTS + dragonfly_green_port(from->slot, to->slot);
+
+    assert(source != target);
+    if (from->chassis != to->chassis || from->group != to->group || net->impaired ||
+        net->busy_until[link] > sim_now() + net->send_delay || bias->min_add > bias->non_add)
+        return false;
+    net_dragonfly_begin(fly, path, net_dragonfly_width(net, source, target));
+    __builtin_prefetch(&net->traffic[link], 1);
+    path->link[0] = link;
+    path->color[0] = COLOR_GREEN;
+    path->links = 1;
+    path->root = 0;
+    path->propagation = net->speed[COLOR_GREEN][LANES].hop;
+    return true;
+}
+
+bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
+                                 struct net_path *path, uint32_t source, uint32_t target)
+{
+    const struct dragonfly *fly = net->dragonfly;
+    uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0;
+    uint64_t choice = sim_random_next(&fly->random[source]);
+
+    assert(class < 4);
+    if ((transfer->packets == 1 || !fly->only_minimal[class]) &&
+        take_idle_link(net, fly->bias[class], path, source, target))
+        return true;
+    return choose_path(net, transfer, path, source, target, choice);
 }

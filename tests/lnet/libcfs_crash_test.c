@@ -97,9 +97,10 @@ static int run_without_lnet(struct rank *rank)
 }
 
 static const struct workload_arg no_args[] = {{NULL}};
-static const struct workload with_lnet = {.name = "asserts", .args = no_args, .main = run_rank};
+static const struct workload with_lnet = {
+    .name = "lnet_asserts", .args = no_args, .main = run_rank};
 static const struct workload without_lnet = {
-    .name = "asserts_alone", .args = no_args, .main = run_without_lnet};
+    .name = "lnet_asserts_alone", .args = no_args, .main = run_without_lnet};
 
 static char *run(const char *text, int *code)
 {
@@ -138,7 +139,7 @@ static void lnet_99_assertions_of_programs_stop_their_nodes(void **state)
     int code;
     char *text = run("fabric: {name: ethernet, topology: single-switch, nodes: 4}\n"
                      "lnet: {nodes: [{name: all, nodes: 0-3, networks: tcp(ethernet)}]}\n"
-                     "jobs: [{name: a, nodes: 0-3, workload: asserts}]\n",
+                     "jobs: [{name: a, nodes: 0-3, workload: lnet_asserts}]\n",
                      &code);
 
     (void)state;
@@ -158,7 +159,7 @@ static void lnet_99_an_assertion_on_a_node_without_lnet(void **state)
 {
     int code;
     char *text = run("fabric: {name: ethernet, topology: single-switch, nodes: 4}\n"
-                     "jobs: [{name: a, nodes: 0-3, workload: asserts_alone}]\n",
+                     "jobs: [{name: a, nodes: 0-3, workload: lnet_asserts_alone}]\n",
                      &code);
 
     (void)state;

@@ -28,7 +28,7 @@ void lnet_counters_since_reset(const struct lnet_node *node, struct lnet_counter
 /* Also from callbacks of event queues, which have the lock. */
 static struct lnet_node *begin(bool *locked)
 {
-    struct lnet_node *node = lnet_host_current();
+    struct lnet_node *node = lnet_host_of_caller();
 
     *locked = node != NULL && !lnet_host_locked_by_me(node);
     if (*locked)

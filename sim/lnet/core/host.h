@@ -20,6 +20,8 @@ void lnet_host_close(struct lnet_node *node);
 /* The node on which the calling process runs; in live mode the process itself is the node. NULL: it
  * has no LNet. */
 struct lnet_node *lnet_host_current(void);
+/* The same, and in a callback of an event queue the node that the queue is on. */
+struct lnet_node *lnet_host_of_caller(void);
 
 /*
  * One lock per node. LNet's calls take it, drivers and timers run with it, and callbacks of event

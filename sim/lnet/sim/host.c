@@ -180,28 +180,28 @@ void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct l
     calling_node = outer;
 }
 
-static struct lnet_node *libcfs_current_node(void)
+struct lnet_node *lnet_host_of_caller(void)
 {
     return sim_fiber_self() != NULL ? lnet_host_current() : calling_node;
 }
 
 static struct libcfs_node **libcfs_slot(void)
 {
-    struct lnet_node *node = libcfs_current_node();
+    struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? &node->libcfs : NULL;
 }
 
 static const char *libcfs_parameter(const char *name)
 {
-    const struct lnet_node *node = libcfs_current_node();
+    const struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? lnet_setting(node->settings, node->setting_count, "libcfs", name) : NULL;
 }
 
 static int libcfs_number(void)
 {
-    const struct lnet_node *node = libcfs_current_node();
+    const struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? (int)node->number : -1;
 }
@@ -209,7 +209,7 @@ static int libcfs_number(void)
 /* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own. */
 static void libcfs_bug(const char *text)
 {
-    struct lnet_node *node = libcfs_current_node();
+    struct lnet_node *node = lnet_host_of_caller();
     const struct sim_fiber *fiber = sim_fiber_self();
     struct host *host;
 

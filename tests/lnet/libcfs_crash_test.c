@@ -98,9 +98,9 @@ static int run_without_lnet(struct rank *rank)
 
 static const struct workload_arg no_args[] = {{NULL}};
 static const struct workload with_lnet = {
-    .name = "lnet_asserts", .args = no_args, .main = run_rank};
+    .name = "lnet_asserts", .args = no_args, .main = run_rank, .any_network = true};
 static const struct workload without_lnet = {
-    .name = "lnet_asserts_alone", .args = no_args, .main = run_without_lnet};
+    .name = "lnet_asserts_alone", .args = no_args, .main = run_without_lnet, .any_network = true};
 
 static char *run(const char *text, int *code)
 {

@@ -201,7 +201,8 @@ static int fiber_node(void)
 static bool returned;
 static void unlinks(void *arg)
 {
-    struct lnet_md described = md_of(memory, 1000, 9, LNET_MD_OP_PUT);
+    struct lnet_md described = {
+        .start = memory, .length = 1000, .threshold = 9, .options = LNET_MD_OP_PUT};
     struct lnet_handle_md md;
 
     (void)arg;

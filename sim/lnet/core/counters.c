@@ -6,21 +6,26 @@
 #include <string.h>
 #include "lnet/lib-lnet.h"
 
-#define COMMON_COUNTERS(X) \
-    X(errors) X(send_count) X(recv_count) X(route_count) X(drop_count) X(send_length) X(recv_length) X(route_length) X(drop_length)
-#define HEALTH_COUNTERS(X)                                                                      \
-    X(rst_alloc) X(resend_count) X(response_timeout_count) X(local_interrupt_count)             \
-    X(local_dropped_count) X(local_aborted_count) X(local_no_route_count) X(local_timeout_count) \
-    X(local_error_count) X(remote_dropped_count) X(remote_error_count) X(remote_timeout_count)  \
-    X(network_timeout_count)
+#define COMMON_COUNTERS(X)                                                                 \
+    X(errors)                                                                              \
+    X(send_count) X(recv_count) X(route_count) X(drop_count) X(send_length) X(recv_length) \
+        X(route_length) X(drop_length)
+#define HEALTH_COUNTERS(X)                                                                         \
+    X(rst_alloc)                                                                                   \
+    X(resend_count) X(response_timeout_count) X(local_interrupt_count) X(local_dropped_count)      \
+        X(local_aborted_count) X(local_no_route_count) X(local_timeout_count) X(local_error_count) \
+            X(remote_dropped_count) X(remote_error_count) X(remote_timeout_count)                  \
+                X(network_timeout_count)
 
 void lnet_counters_since_reset(const struct lnet_node *node, struct lnet_counters *counters)
 {
     *counters = node->counters;
-#define SINCE(field) counters->lct_common.lcc_##field -= node->counters_at_reset.lct_common.lcc_##field;
+#define SINCE(field) \
+    counters->lct_common.lcc_##field -= node->counters_at_reset.lct_common.lcc_##field;
     COMMON_COUNTERS(SINCE)
 #undef SINCE
-#define SINCE(field) counters->lct_health.lch_##field -= node->counters_at_reset.lct_health.lch_##field;
+#define SINCE(field) \
+    counters->lct_health.lch_##field -= node->counters_at_reset.lct_health.lch_##field;
     HEALTH_COUNTERS(SINCE)
 #undef SINCE
 }

@@ -12,9 +12,8 @@ static struct libcfs_node **(*last_slot)(void);
 
 #define DEFAULT_DEBUG \
     (D_CANTMASK | D_NETERROR | D_HA | D_CONFIG | D_IOCTL | D_LFSCK) /* of the kernel's module */
-#define DEFAULTS                                                         \
-    .debug = DEFAULT_DEBUG, .subsystem_debug = ~0u, .printk = D_CANTMASK, \
-    .console_ratelimit = 1
+#define DEFAULTS \
+    .debug = DEFAULT_DEBUG, .subsystem_debug = ~0u, .printk = D_CANTMASK, .console_ratelimit = 1
 
 static struct libcfs_node process = {DEFAULTS, .ioctls = LIST_HEAD_INIT(process.ioctls)};
 

@@ -206,7 +206,8 @@ static int libcfs_number(void)
     return node != NULL ? (int)node->number : -1;
 }
 
-/* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own. */
+/* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own.
+ */
 static void libcfs_bug(const char *text)
 {
     struct lnet_node *node = lnet_host_of_caller();

@@ -57,8 +57,8 @@ static inline bool CFS_FAIL_PRECHECK(__u32 id)
 {
     unsigned long loc = cfs_fail_loc;
 
-    return loc != 0 && ((loc & CFS_FAIL_MASK_LOC) == (id & CFS_FAIL_MASK_LOC) ||
-                        (loc & id & CFS_FAULT) != 0);
+    return loc != 0 &&
+           ((loc & CFS_FAIL_MASK_LOC) == (id & CFS_FAIL_MASK_LOC) || (loc & id & CFS_FAULT) != 0);
 }
 
 static inline int cfs_fail_check_set(__u32 id, __u32 value, int set, int quiet)

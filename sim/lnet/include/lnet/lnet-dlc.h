@@ -191,8 +191,8 @@ struct lnet_acceptor_connreq {
 #define LNET_NI_STATUS_INVALID 0x00000000
 #define LNET_NET_ANY LNET_NIDNET(LNET_NID_ANY)
 #define LNET_PING_FEAT_INVAL 0
-#define LNET_PING_FEAT_BITS                                                              \
-    (LNET_PING_FEAT_BASE | LNET_PING_FEAT_NI_STATUS | LNET_PING_FEAT_RTE_DISABLED |      \
+#define LNET_PING_FEAT_BITS                                                         \
+    (LNET_PING_FEAT_BASE | LNET_PING_FEAT_NI_STATUS | LNET_PING_FEAT_RTE_DISABLED | \
      LNET_PING_FEAT_MULTI_RAIL | LNET_PING_FEAT_DISCOVERY)
 #define LNET_PING_INFO_SIZE(count) offsetof(struct lnet_ping_info, pi_ni[count])
 #define LNET_PING_INFO_LONI(info) ((info)->pi_ni[0].ns_nid)

@@ -264,6 +264,7 @@ static const char *parse(struct conversion *conversion, const char *at, va_list 
     return *at != '\0' ? at + 1 : at;
 }
 
+/* The format of one conversion is made from that of the caller. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #define PRINT(value)                                                                  \
     (conversion->stars == 0 ? snprintf(text, sizeof(text), conversion->text, value)   \

@@ -77,7 +77,9 @@ static inline void *memdup_user_nul(const void *from, size_t bytes)
 {
     void *copy = libcfs_memdup_text(from, bytes);
 
-    return copy != NULL ? copy : (void *)-(long)ENOMEM; /* NOLINT(performance-no-int-to-ptr) */
+    return copy != NULL
+               ? copy
+               : (void *)-(long)ENOMEM; /* NOLINT(performance-no-int-to-ptr): an error number */
 }
 #define memdup_user(from, bytes) memdup_user_nul(from, bytes)
 

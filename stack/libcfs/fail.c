@@ -60,7 +60,7 @@ int libcfs_fail_check_set(__u32 id, __u32 value, int set)
     }
     if (!counts(faults, value, set))
         return 0;
-    if ((set == CFS_FAIL_LOC_ORSET || set == CFS_FAIL_LOC_RESET) && (value & CFS_FAIL_ONCE) != 0)
+    if (set == CFS_FAIL_LOC_ORSET && (value & CFS_FAIL_ONCE) != 0)
         set_bit(CFS_FAIL_ONCE_BIT, &faults->loc);
     if (test_and_set_bit(CFS_FAILED_BIT, &faults->loc) && (faults->loc & CFS_FAIL_ONCE) != 0)
         return 0; /* another thread has failed */

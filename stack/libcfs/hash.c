@@ -316,8 +316,7 @@ static int rehash_locked(struct cfs_hash *hs, unsigned bits)
         hs->hs_rehash_bits = 0;
         return -ENOMEM;
     }
-    cfs_hash_for_each_bucket(hs, &bd, i)
-        move_bucket(hs, &bd);
+    cfs_hash_for_each_bucket(hs, &bd, i) move_bucket(hs, &bd);
     hs->hs_buckets = hs->hs_rehash_buckets;
     hs->hs_cur_bits = (__u8)bits;
     hs->hs_rehash_buckets = NULL;

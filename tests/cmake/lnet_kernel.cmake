@@ -15,7 +15,7 @@ if(TARGET libcfs)
   if(TARGET jacquard_run)
     jacquard_test(lnet_libcfs_fiber SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_fiber.c ${libcfs_cases}
       DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m INCLUDES ${kernel_folders})
-    target_compile_definitions(lnet_libcfs_fiber PRIVATE M0_CASES="libcfs_cases.h")
+    target_compile_definitions(lnet_libcfs_fiber PRIVATE M0_CASES="libcfs_cases.h" LIBCFS_FIBERS)
     jacquard_test(lnet_libcfs_crash SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_crash_test.c
       DEPENDS libcfs jacquard_run PkgConfig::GLIB PkgConfig::JANSSON m)
     jacquard_test(lnet_kernel_fiber SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_fiber.c ${kernel_cases}

@@ -79,10 +79,10 @@ static int run_rank(struct rank *rank)
         kthread_run(in_thread, &data, "asserts");
     msleep(1);
     if (id == 0)
-        send_to("10.0.0.3@tcp");
+        send_to("2@gni");
     msleep(10);
     if (id == 0)
-        send_to("10.0.0.4@tcp");
+        send_to("3@gni");
     msleep(10);
     finished |= 1u << id;
     return LNetNIFini();
@@ -97,9 +97,10 @@ static int run_without_lnet(struct rank *rank)
 }
 
 static const struct workload_arg no_args[] = {{NULL}};
-static const struct workload with_lnet = {.name = "asserts", .args = no_args, .main = run_rank};
+static const struct workload with_lnet = {
+    .name = "lnet_asserts", .args = no_args, .main = run_rank};
 static const struct workload without_lnet = {
-    .name = "asserts_alone", .args = no_args, .main = run_without_lnet};
+    .name = "lnet_asserts_alone", .args = no_args, .main = run_without_lnet};
 
 static char *run(const char *text, int *code)
 {
@@ -136,9 +137,9 @@ static unsigned times(const char *text, const char *what)
 static void lnet_99_assertions_of_programs_stop_their_nodes(void **state)
 {
     int code;
-    char *text = run("fabric: {name: ethernet, topology: single-switch, nodes: 4}\n"
-                     "lnet: {nodes: [{name: all, nodes: 0-3, networks: tcp(ethernet)}]}\n"
-                     "jobs: [{name: a, nodes: 0-3, workload: asserts}]\n",
+    char *text = run("fabric: {preset: chassis}\n"
+                     "lnet: {nodes: [{name: all, nodes: 0-3, networks: gni(aries)}]}\n"
+                     "jobs: [{name: a, nodes: 0-3, workload: lnet_asserts}]\n",
                      &code);
 
     (void)state;
@@ -157,8 +158,8 @@ static void lnet_99_assertions_of_programs_stop_their_nodes(void **state)
 static void lnet_99_an_assertion_on_a_node_without_lnet(void **state)
 {
     int code;
-    char *text = run("fabric: {name: ethernet, topology: single-switch, nodes: 4}\n"
-                     "jobs: [{name: a, nodes: 0-3, workload: asserts_alone}]\n",
+    char *text = run("fabric: {preset: chassis}\n"
+                     "jobs: [{name: a, nodes: 0-3, workload: lnet_asserts_alone}]\n",
                      &code);
 
     (void)state;

@@ -36,6 +36,8 @@ struct lnet_node *lnet_enter(const char *call, bool running)
 void lnet_leave(struct lnet_node *node, int cost_ns)
 {
     lnet_host_unlock(node);
+    if (node->panic_of_program)
+        lnet_host_stay(node);
     sim_spend((sim_time_t)cost_ns * SIM_NS);
 }
 

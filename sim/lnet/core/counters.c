@@ -6,29 +6,32 @@
 #include <string.h>
 #include "lnet/lib-lnet.h"
 
-#define COMMON_COUNTERS(X) \
-    X(errors) X(send_count) X(recv_count) X(route_count) X(drop_count) X(send_length) X(recv_length) X(route_length) X(drop_length)
-#define HEALTH_COUNTERS(X)                                                                      \
-    X(rst_alloc) X(resend_count) X(response_timeout_count) X(local_interrupt_count)             \
-    X(local_dropped_count) X(local_aborted_count) X(local_no_route_count) X(local_timeout_count) \
-    X(local_error_count) X(remote_dropped_count) X(remote_error_count) X(remote_timeout_count)  \
-    X(network_timeout_count)
-
 void lnet_counters_since_reset(const struct lnet_node *node, struct lnet_counters *counters)
 {
+    const struct lnet_counters_common *before = &node->counters_at_reset.lct_common;
+    struct lnet_counters_common *common = &counters->lct_common;
+    const __u32 *health_before = (const void *)&node->counters_at_reset.lct_health;
+    __u32 *health = (void *)&counters->lct_health; /* all of them are of this type */
+    size_t i;
+
     *counters = node->counters;
-#define SINCE(field) counters->lct_common.lcc_##field -= node->counters_at_reset.lct_common.lcc_##field;
-    COMMON_COUNTERS(SINCE)
-#undef SINCE
-#define SINCE(field) counters->lct_health.lch_##field -= node->counters_at_reset.lct_health.lch_##field;
-    HEALTH_COUNTERS(SINCE)
-#undef SINCE
+    common->lcc_errors -= before->lcc_errors;
+    common->lcc_send_count -= before->lcc_send_count;
+    common->lcc_recv_count -= before->lcc_recv_count;
+    common->lcc_route_count -= before->lcc_route_count;
+    common->lcc_drop_count -= before->lcc_drop_count;
+    common->lcc_send_length -= before->lcc_send_length;
+    common->lcc_recv_length -= before->lcc_recv_length;
+    common->lcc_route_length -= before->lcc_route_length;
+    common->lcc_drop_length -= before->lcc_drop_length;
+    for (i = 0; i < sizeof(counters->lct_health) / sizeof(*health); i++)
+        health[i] -= health_before[i];
 }
 
 /* Also from callbacks of event queues, which have the lock. */
 static struct lnet_node *begin(bool *locked)
 {
-    struct lnet_node *node = lnet_host_current();
+    struct lnet_node *node = lnet_host_of_caller();
 
     *locked = node != NULL && !lnet_host_locked_by_me(node);
     if (*locked)

@@ -20,6 +20,8 @@ void lnet_host_close(struct lnet_node *node);
 /* The node on which the calling process runs; in live mode the process itself is the node. NULL: it
  * has no LNet. */
 struct lnet_node *lnet_host_current(void);
+/* The same, and in a callback of an event queue the node that the queue is on. */
+struct lnet_node *lnet_host_of_caller(void);
 
 /*
  * One lock per node. LNet's calls take it, drivers and timers run with it, and callbacks of event
@@ -39,6 +41,10 @@ void lnet_host_wake(struct lnet_node *node);
 /* Calls the callback of an event queue. In a simulation it may end before it returns: an assertion
  * of it stops the node (libcfs/libcfs_debug.h). */
 void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct lnet_event *event);
+
+/* At the end of a call of the API on a node whose assertion failed in a callback: the caller goes no
+ * further. */
+void lnet_host_stay(struct lnet_node *node);
 
 enum lnet_warning {
     LNET_WARNING_GAP, /* a driver of a real network may not take the fragments of a descriptor */

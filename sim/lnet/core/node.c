@@ -90,7 +90,7 @@ struct lnet_node *lnet_node_create(const struct lnet_node_config *config, char *
         return NULL;
     }
     if (!lnet_params_read(&node->params, node->settings, node->setting_count, error) ||
-        !lnet_config_check(node, error) || !check_libcfs(node, error)) {
+        !check_libcfs(node, error) || !lnet_config_check(node, error)) {
         node_free(node);
         return NULL;
     }

@@ -107,7 +107,9 @@ static void put_socket(struct output *out, const struct sockaddr *address, const
 /* %pI4, %pi4, %pI6, %pIS and so on. How many letters belong to it. */
 static size_t put_internet(struct output *out, const char *letters, const void *pointer)
 {
-    size_t more = strspn(letters + 2, letters[1] == 'S' ? "pfsc" : letters[1] == '4' ? "hnbl" : "c");
+    size_t more = strspn(letters + 2, letters[1] == 'S'   ? "pfsc"
+                                      : letters[1] == '4' ? "hnbl"
+                                                          : "c");
 
     if (letters[1] == '4')
         put_ipv4(out, pointer, letters[0] == 'i', more > 0 && strchr("hl", letters[2]) != NULL);
@@ -177,7 +179,8 @@ static size_t put_symbol(struct output *out, const char *letters, const void *po
     if (pointer != NULL && dladdr(pointer, &info) != 0 && info.dli_sname != NULL) {
         put(out, info.dli_sname, strlen(info.dli_sname));
         if (letters[0] == 'S' || letters[0] == 'B')
-            put_format(out, "+0x%lx", (unsigned long)((uintptr_t)pointer - (uintptr_t)info.dli_saddr));
+            put_format(out, "+0x%lx",
+                       (unsigned long)((uintptr_t)pointer - (uintptr_t)info.dli_saddr));
     } else
         put_format(out, "%p", pointer);
     return letters[0] == 'S' && letters[1] == 'R' ? 2 : 1;
@@ -261,12 +264,13 @@ static const char *parse(struct conversion *conversion, const char *at, va_list 
     return *at != '\0' ? at + 1 : at;
 }
 
+/* The format of one conversion is made from that of the caller. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-#define PRINT(value)                                                                            \
-    (conversion->stars == 0 ? snprintf(text, sizeof(text), conversion->text, value)             \
-     : conversion->stars == 1                                                                   \
-         ? snprintf(text, sizeof(text), conversion->text, conversion->star[0], value)           \
-         : snprintf(text, sizeof(text), conversion->text, conversion->star[0],                  \
+#define PRINT(value)                                                                  \
+    (conversion->stars == 0 ? snprintf(text, sizeof(text), conversion->text, value)   \
+     : conversion->stars == 1                                                         \
+         ? snprintf(text, sizeof(text), conversion->text, conversion->star[0], value) \
+         : snprintf(text, sizeof(text), conversion->text, conversion->star[0],        \
                     conversion->star[1], value))
 
 static void put_conversion(struct output *out, const struct conversion *conversion,

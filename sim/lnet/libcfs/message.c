@@ -171,8 +171,8 @@ static size_t begin_of(char *text, size_t size, const struct libcfs_debug_msg_da
 
     if (number >= 0)
         at += (size_t)snprintf(text, size, "node %d: ", number);
-    at += (size_t)snprintf(text + at, size - at, "%s: ",
-                           name_of((unsigned)data->msg_mask, (unsigned)data->msg_subsys));
+    at += (size_t)snprintf(text + at, size - at,
+                           "%s: ", name_of((unsigned)data->msg_mask, (unsigned)data->msg_subsys));
     if (console && ((unsigned)data->msg_mask & D_CONSOLE) != 0)
         return at;
     at += (size_t)snprintf(text + at, size - at, "%u:0:(%.64s:%d:%.64s()) ", libcfs_host_thread(),
@@ -254,16 +254,16 @@ int libcfs_printk_text(const char *format, ...)
 /* ---- masks ----------------------------------------------------------------------------------- */
 
 static const char *const mask_names[32] = {
-    "trace",    "inode",  "super",   "iotrace",  "malloc",   "cache", "info",     "ioctl",
-    "neterror", "net",    "warning", "buffs",    "other",    "dentry", "nettrace", "page",
-    "dlmtrace", "error",  "emerg",   "ha",       "rpctrace", "vfstrace", "reada", "mmap",
-    "config",   "console", "quota",  "sec",      "lfsck",    "hsm",   "snapshot", "layout",
+    "trace",    "inode",   "super",   "iotrace", "malloc",   "cache",    "info",     "ioctl",
+    "neterror", "net",     "warning", "buffs",   "other",    "dentry",   "nettrace", "page",
+    "dlmtrace", "error",   "emerg",   "ha",      "rpctrace", "vfstrace", "reada",    "mmap",
+    "config",   "console", "quota",   "sec",     "lfsck",    "hsm",      "snapshot", "layout",
 };
 static const char *const subsystem_names[32] = {
-    "undefined", "mdc",  "mds",      "osc",    "ost",    "class", "log",    "llite",
-    "rpc",       "mgmt", "lnet",     "lnd",    "pinger", "filter", "libcfs", "echo",
-    "ldlm",      "lov",  "lquota",   "osd",    "lfsck",  "snapshot", "",     "lmv",
-    "",          "sec",  "gss",      "",       "mgc",    "mgs",   "fid",    "fld",
+    "undefined", "mdc",  "mds",    "osc", "ost",    "class",    "log",    "llite",
+    "rpc",       "mgmt", "lnet",   "lnd", "pinger", "filter",   "libcfs", "echo",
+    "ldlm",      "lov",  "lquota", "osd", "lfsck",  "snapshot", "",       "lmv",
+    "",          "sec",  "gss",    "",    "mgc",    "mgs",      "fid",    "fld",
 };
 
 static bool bits_of(const char *word, size_t length, const char *const *names, unsigned *bits)

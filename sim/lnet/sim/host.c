@@ -15,7 +15,8 @@
 #include "engine/finding.h"
 
 static struct lnet_node *(*current_node)(void);
-static struct lnet_node *calling_node; /* whose callback an event calls; NULL: none */
+static struct lnet_node *calling_node; /* whose callback is called; NULL: none */
+static const struct sim_fiber *calling_fiber; /* by this one; NULL: by an event */
 static void (*on_panic)(struct lnet_node *node, const char *text);
 
 static struct sim_finding_rule gap_rule = {
@@ -42,7 +43,8 @@ struct host {
     struct list_head waiters;
     bool calling; /* the callback of an event queue, which can be left by: */
     jmp_buf way_out;
-    const struct sim_fiber *left; /* so: this fiber goes no further than LNet's end */
+    const struct sim_fiber
+        *left; /* so: this fiber, whose call of the API ends in lnet_host_stay() */
 };
 
 void lnet_sim_register_drivers(void)
@@ -101,8 +103,6 @@ void lnet_host_unlock(struct lnet_node *node)
     struct host *host = node->host;
 
     host->locked = false;
-    if (host->left != NULL && host->left == sim_fiber_self())
-        sim_wait_until(SIM_NEVER, &down);
 }
 
 /* An event that calls a callback runs on no fiber of its own: a call of LNet from there comes from
@@ -176,47 +176,59 @@ void lnet_host_panic(struct lnet_node *node, const char *text)
 void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct lnet_event *event)
 {
     struct host *host = node->host;
-    struct lnet_node *const outer = calling_node;
 
-    if (sim_fiber_self() == NULL)
-        calling_node = node;
+    calling_node = node;
+    calling_fiber = sim_fiber_self();
     host->calling = true;
     if (_setjmp(host->way_out) == 0)
         callback(event);
     host->calling = false;
-    calling_node = outer;
+    calling_node = NULL;
 }
 
-static struct lnet_node *libcfs_current_node(void)
+void lnet_host_stay(struct lnet_node *node)
 {
-    return sim_fiber_self() != NULL ? lnet_host_current() : calling_node;
+    const struct host *host = node->host;
+
+    if (host->left != NULL && host->left == sim_fiber_self())
+        sim_wait_until(SIM_NEVER, &down); /* until the node's crash ends the fiber */
+}
+
+struct lnet_node *lnet_host_of_caller(void)
+{
+    const struct sim_fiber *fiber = sim_fiber_self();
+
+    if (calling_node != NULL && calling_fiber == fiber)
+        return calling_node; /* drivers have fibers, too, which are no rank's */
+    return fiber != NULL ? lnet_host_current() : NULL;
 }
 
 static struct libcfs_node **libcfs_slot(void)
 {
-    struct lnet_node *node = libcfs_current_node();
+    struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? &node->libcfs : NULL;
 }
 
 static const char *libcfs_parameter(const char *name)
 {
-    const struct lnet_node *node = libcfs_current_node();
+    const struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? lnet_setting(node->settings, node->setting_count, "libcfs", name) : NULL;
 }
 
 static int libcfs_number(void)
 {
-    const struct lnet_node *node = libcfs_current_node();
+    const struct lnet_node *node = lnet_host_of_caller();
 
     return node != NULL ? (int)node->number : -1;
 }
 
-/* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own. */
+/* A callback is left, so that LNet, which called it, comes to its end; a fiber waits for its own.
+ */
 static void libcfs_bug(const char *text)
 {
-    struct lnet_node *node = libcfs_current_node();
+    struct lnet_node *node = lnet_host_of_caller();
     const struct sim_fiber *fiber = sim_fiber_self();
     struct host *host;
 

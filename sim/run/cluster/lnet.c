@@ -292,6 +292,13 @@ static void panicked_without_lnet(const char *text)
     port_panic(text);
 }
 
+static struct libcfs_node **slot_without_lnet(void)
+{
+    const struct rank *rank = rank_self();
+
+    return rank != NULL ? &rank->job->cluster->nodes[rank->node].libcfs : NULL;
+}
+
 /* ---- lnet.show ------------------------------------------------------------------------------- */
 
 static void show(struct sim_event *event)
@@ -358,7 +365,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
     size_t i;
     bool ok = true;
 
-    libcfs_host_simulate(panicked_without_lnet);
+    libcfs_host_simulate(panicked_without_lnet, slot_without_lnet);
     if (scenario->lnet.nodes.count == 0)
         return true;
     lnet = g_new0(struct cluster_lnet, 1);
@@ -404,7 +411,11 @@ void cluster_lnet_destroy(struct cluster *cluster)
 {
     uint32_t i;
 
-    libcfs_host_simulate(NULL);
+    libcfs_host_simulate(NULL, NULL);
+    for (i = 0; i < cluster->node_count; i++) {
+        libcfs_node_free(cluster->nodes[i].libcfs);
+        cluster->nodes[i].libcfs = NULL;
+    }
     if (cluster->lnet == NULL)
         return;
     for (i = 0; i < cluster->node_count; i++)

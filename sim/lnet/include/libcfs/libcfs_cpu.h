@@ -19,8 +19,7 @@ typedef struct {
 #define nodes_weight(mask) (__builtin_popcountl((mask).bits[0]))
 #define node_online(node) ((node) == 0)
 #define for_each_online_node(node) for ((node) = 0; (node) < MAX_NUMNODES; (node)++)
-#define for_each_node_mask(node, mask) \
-    for_each_online_node(node) if (node_isset(node, mask))
+#define for_each_node_mask(node, mask) for_each_online_node(node) if (node_isset(node, mask))
 #define num_online_nodes() 1
 #define num_possible_nodes() 1
 #define LOCAL_DISTANCE 10
@@ -34,7 +33,8 @@ typedef struct {
     ((void)(table), (void)(cpt), (cpumask_var_t *)(void *)(uintptr_t)cpu_online_mask)
 #define cfs_cpt_nodemask(table, cpt) ((void)(table), (void)(cpt), &(nodemask_t){{1}})
 /* 1: it belongs to the partition, as it did before. */
-#define cfs_cpt_set_cpu(table, cpt, cpu) ((void)(table), (cpt) == 0 && (unsigned)(cpu) < libcfs_processors())
+#define cfs_cpt_set_cpu(table, cpt, cpu) \
+    ((void)(table), (cpt) == 0 && (unsigned)(cpu) < libcfs_processors())
 #define cfs_cpt_set_node(table, cpt, node) ((void)(table), (cpt) == 0 && (node) == 0)
 #pragma GCC visibility push(default)
 /* "0\t: 0 1 2 3\n"; its length, or -E2BIG. */

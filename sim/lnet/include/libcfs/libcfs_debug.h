@@ -163,26 +163,26 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
     node = libcfs_node();
     return (node->debug & mask) != 0 && (node->subsystem_debug & subsystem) != 0;
 }
-#define LIBCFS_DEBUG_MSG_DATA_INIT(data, mask, limit) \
-    (*(data) = (struct libcfs_debug_msg_data){        \
-         __FILE__, __func__, (int)DEBUG_SUBSYSTEM, __LINE__, (int)(mask), limit})
-#define LIBCFS_DEBUG_MSG_DATA_DECL(data, mask, limit) \
-    struct libcfs_debug_msg_data data = {             \
-        __FILE__, __func__, (int)DEBUG_SUBSYSTEM, __LINE__, (int)(mask), limit}
-#define __CDEBUG(limit, mask, format, ...)                                \
-    do {                                                                  \
-        unsigned cdebug_mask__ = (unsigned)(mask);                        \
-        if (cfs_cdebug_show(cdebug_mask__, DEBUG_SUBSYSTEM)) {            \
-            LIBCFS_DEBUG_MSG_DATA_DECL(cdebug__, cdebug_mask__, limit);   \
-            (void)libcfs_debug_msg(&cdebug__, format, ##__VA_ARGS__);     \
-        }                                                                 \
+#define LIBCFS_DEBUG_MSG_DATA_INIT(data, mask, limit)                                             \
+    (*(data) = (struct libcfs_debug_msg_data){__FILE__, __func__, (int)DEBUG_SUBSYSTEM, __LINE__, \
+                                              (int)(mask), limit})
+#define LIBCFS_DEBUG_MSG_DATA_DECL(data, mask, limit)                                 \
+    struct libcfs_debug_msg_data data = {__FILE__, __func__,    (int)DEBUG_SUBSYSTEM, \
+                                         __LINE__, (int)(mask), limit}
+#define __CDEBUG(limit, mask, format, ...)                              \
+    do {                                                                \
+        unsigned cdebug_mask__ = (unsigned)(mask);                      \
+        if (cfs_cdebug_show(cdebug_mask__, DEBUG_SUBSYSTEM)) {          \
+            LIBCFS_DEBUG_MSG_DATA_DECL(cdebug__, cdebug_mask__, limit); \
+            (void)libcfs_debug_msg(&cdebug__, format, ##__VA_ARGS__);   \
+        }                                                               \
     } while (0)
 #define CDEBUG(mask, format, ...) __CDEBUG(NULL, mask, format, ##__VA_ARGS__)
 /* The same message from the same place is skipped for half a second, and then for longer. */
-#define CDEBUG_LIMIT(mask, format, ...)                       \
-    do {                                                      \
-        static cfs_debug_limit_state_t cdls;                  \
-        __CDEBUG(&cdls, mask, format, ##__VA_ARGS__);         \
+#define CDEBUG_LIMIT(mask, format, ...)               \
+    do {                                              \
+        static cfs_debug_limit_state_t cdls;          \
+        __CDEBUG(&cdls, mask, format, ##__VA_ARGS__); \
     } while (0)
 #define CWARN(format, ...) CDEBUG_LIMIT(D_WARNING, format, ##__VA_ARGS__)
 #define CERROR(format, ...) CDEBUG_LIMIT(D_ERROR, format, ##__VA_ARGS__)
@@ -192,8 +192,8 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
 #define LCONSOLE_INFO(format, ...) CDEBUG_LIMIT(D_CONSOLE, format, ##__VA_ARGS__)
 #define LCONSOLE_WARN(format, ...) CDEBUG_LIMIT(D_CONSOLE | D_WARNING, format, ##__VA_ARGS__)
 #define LERRCHKSUM(number) (((number)&0xf) ^ ((number) >> 4 & 0xf) ^ ((number) >> 8 & 0xf))
-#define LCONSOLE_ERROR_MSG(number, format, ...)                                           \
-    CDEBUG_LIMIT(D_CONSOLE | D_ERROR, "%x-%x: " format, (unsigned)(number),               \
+#define LCONSOLE_ERROR_MSG(number, format, ...)                             \
+    CDEBUG_LIMIT(D_CONSOLE | D_ERROR, "%x-%x: " format, (unsigned)(number), \
                  (unsigned)LERRCHKSUM(number), ##__VA_ARGS__)
 #define LCONSOLE_ERROR(format, ...) LCONSOLE_ERROR_MSG(0x00, format, ##__VA_ARGS__)
 #define LCONSOLE_EMERG(format, ...) CDEBUG(D_CONSOLE | D_EMERG, format, ##__VA_ARGS__)
@@ -239,25 +239,26 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
         EXIT;       \
         return;     \
     } while (0)
-#define GOTO(label, value)                                                                   \
-    do {                                                                                     \
-        if (cfs_cdebug_show(D_TRACE, DEBUG_SUBSYSTEM)) {                                     \
-            long goto__ = (long)(value);                                                     \
-            CDEBUG(D_TRACE, "Process leaving via %s (rc=%lu : %ld : 0x%lx)\n", #label,       \
-                   (unsigned long)goto__, goto__, (unsigned long)goto__);                    \
-        } else                                                                               \
-            (void)(value);                                                                   \
-        goto label;                                                                          \
+#define GOTO(label, value)                                                             \
+    do {                                                                               \
+        if (cfs_cdebug_show(D_TRACE, DEBUG_SUBSYSTEM)) {                               \
+            long goto__ = (long)(value);                                               \
+            CDEBUG(D_TRACE, "Process leaving via %s (rc=%lu : %ld : 0x%lx)\n", #label, \
+                   (unsigned long)goto__, goto__, (unsigned long)goto__);              \
+        } else                                                                         \
+            (void)(value);                                                             \
+        goto label;                                                                    \
     } while (0)
 
 /* ---- assertions ------------------------------------------------------------------------------ */
 
-#define LIBCFS_PLACE (&(struct libcfs_debug_msg_data){__FILE__, __func__, (int)DEBUG_SUBSYSTEM, \
-                                                      __LINE__, D_EMERG, NULL})
-#define LASSERTF(condition, format, ...)                                                  \
-    do {                                                                                  \
-        if (unlikely(!(condition)))                                                       \
-            libcfs_assertion_failed(LIBCFS_PLACE, #condition, format, ##__VA_ARGS__);     \
+#define LIBCFS_PLACE                                                                              \
+    (&(struct libcfs_debug_msg_data){__FILE__, __func__, (int)DEBUG_SUBSYSTEM, __LINE__, D_EMERG, \
+                                     NULL})
+#define LASSERTF(condition, format, ...)                                              \
+    do {                                                                              \
+        if (unlikely(!(condition)))                                                   \
+            libcfs_assertion_failed(LIBCFS_PLACE, #condition, format, ##__VA_ARGS__); \
     } while (0)
 #define LASSERT(condition) LASSERTF(condition, "\n")
 #define LBUG() lbug_with_loc(LIBCFS_PLACE)
@@ -265,9 +266,9 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
 #define LINVRNT(condition) ((void)sizeof(!!(condition))) /* of debugging builds only */
 #define lassertf LASSERTF
 #define BUG() libcfs_assertion_failed(LIBCFS_PLACE, NULL, "kernel BUG\n")
-#define BUG_ON(condition)                                                             \
-    do {                                                                              \
-        if (unlikely(condition))                                                      \
+#define BUG_ON(condition)                                                                \
+    do {                                                                                 \
+        if (unlikely(condition))                                                         \
             libcfs_assertion_failed(LIBCFS_PLACE, NULL, "kernel BUG: %s\n", #condition); \
     } while (0)
 /* If a then b; a exactly if b. */
@@ -275,10 +276,10 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
 #define equi(a, b) (!!(a) == !!(b))
 
 #define LASSERT_ATOMIC_ENABLED (1)
-#define LIBCFS_ASSERT_ATOMIC(a, test, value)                                                    \
-    do {                                                                                        \
-        int assert_atomic__ = atomic_read(a);                                                   \
-        LASSERTF(assert_atomic__ test(value), "value: %d\n", assert_atomic__);                  \
+#define LIBCFS_ASSERT_ATOMIC(a, test, value)                                   \
+    do {                                                                       \
+        int assert_atomic__ = atomic_read(a);                                  \
+        LASSERTF(assert_atomic__ test(value), "value: %d\n", assert_atomic__); \
     } while (0)
 #define LASSERT_ATOMIC_EQ(a, value) LIBCFS_ASSERT_ATOMIC(a, ==, value)
 #define LASSERT_ATOMIC_NE(a, value) LIBCFS_ASSERT_ATOMIC(a, !=, value)
@@ -286,11 +287,11 @@ static inline int cfs_cdebug_show(unsigned mask, unsigned subsystem)
 #define LASSERT_ATOMIC_LE(a, value) LIBCFS_ASSERT_ATOMIC(a, <=, value)
 #define LASSERT_ATOMIC_GT(a, value) LIBCFS_ASSERT_ATOMIC(a, >, value)
 #define LASSERT_ATOMIC_GE(a, value) LIBCFS_ASSERT_ATOMIC(a, >=, value)
-#define LIBCFS_ASSERT_WITHIN(a, low, low_test, high, high_test)                                 \
-    do {                                                                                        \
-        int assert_atomic__ = atomic_read(a);                                                   \
+#define LIBCFS_ASSERT_WITHIN(a, low, low_test, high, high_test)                                   \
+    do {                                                                                          \
+        int assert_atomic__ = atomic_read(a);                                                     \
         LASSERTF(assert_atomic__ low_test(low) && assert_atomic__ high_test(high), "value: %d\n", \
-                 assert_atomic__);                                                              \
+                 assert_atomic__);                                                                \
     } while (0)
 #define LASSERT_ATOMIC_GT_LT(a, low, high) LIBCFS_ASSERT_WITHIN(a, low, >, high, <)
 #define LASSERT_ATOMIC_GT_LE(a, low, high) LIBCFS_ASSERT_WITHIN(a, low, >, high, <=)

@@ -48,7 +48,7 @@ enum {
 #define CFS_FAIL_ONCE_BIT 31
 #define CFS_FAIL_ONCE BIT(CFS_FAIL_ONCE_BIT)
 #define CFS_FAIL_SKIP 0x20000000 /* not the first cfs_fail_val times */
-#define CFS_FAIL_SOME 0x10000000 /* cfs_fail_val times */
+#define CFS_FAIL_SOME 0x10000000 /* cfs_fail_val times; of several, the last one does not */
 #define CFS_FAIL_RAND 0x08000000 /* one of cfs_fail_val times */
 #define CFS_FAIL_USR1 0x04000000
 #define CFS_FAULT 0x02000000 /* at each CFS_FAULT_CHECK() */
@@ -57,8 +57,8 @@ static inline bool CFS_FAIL_PRECHECK(__u32 id)
 {
     unsigned long loc = cfs_fail_loc;
 
-    return loc != 0 && ((loc & CFS_FAIL_MASK_LOC) == (id & CFS_FAIL_MASK_LOC) ||
-                        (loc & id & CFS_FAULT) != 0);
+    return loc != 0 &&
+           ((loc & CFS_FAIL_MASK_LOC) == (id & CFS_FAIL_MASK_LOC) || (loc & id & CFS_FAULT) != 0);
 }
 
 static inline int cfs_fail_check_set(__u32 id, __u32 value, int set, int quiet)

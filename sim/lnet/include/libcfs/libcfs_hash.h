@@ -106,11 +106,11 @@ struct cfs_hash {
 #define CFS_HASH_NHLIST(hs) (1U << (hs)->hs_cur_bits)
 #define CFS_HASH_RH_NHLIST(hs) (1U << (hs)->hs_rehash_bits)
 
-#define LIBCFS_HASH_WITH(name, tag)                           \
+#define LIBCFS_HASH_WITH(name, tag)                             \
     static inline int cfs_hash_with_##name(struct cfs_hash *hs) \
-    {                                                         \
-        return (hs->hs_flags & (tag)) != 0;                   \
-    }                                                         \
+    {                                                           \
+        return (hs->hs_flags & (tag)) != 0;                     \
+    }                                                           \
     struct cfs_hash
 LIBCFS_HASH_WITH(no_lock, CFS_HASH_NO_LOCK);
 LIBCFS_HASH_WITH(no_bktlock, CFS_HASH_NO_BKTLOCK);
@@ -270,8 +270,8 @@ typedef int (*cfs_hash_cond_opt_cb_t)(void *object, void *data);
 void cfs_hash_for_each(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data);
 void cfs_hash_for_each_safe(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data);
 void cfs_hash_cond_del(struct cfs_hash *hs, cfs_hash_cond_opt_cb_t call, void *data);
-/* Without a lock, with a reference. 0, or -EOPNOTSUPP for this kind of table. `start`: the bucket to
- * begin with, in some releases. */
+/* Without a lock, with a reference. 0, or -EOPNOTSUPP for this kind of table. `start`: the bucket
+ * to begin with, in some releases. */
 int libcfs_hash_for_each_nolock(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data,
                                 int start);
 #define LIBCFS_HASH_SECOND(first, second, ...) second
@@ -345,15 +345,14 @@ static inline struct hlist_head *cfs_hash_bd_hhead(struct cfs_hash *hs, struct c
 {
     return hs->hs_hops->hop_hhead(hs, bd);
 }
-#define cfs_hash_for_each_bd(bds, n, i) \
-    for (i = 0; i < (n) && (bds)[i].bd_bucket != NULL; i++)
-#define cfs_hash_for_each_bucket(hs, bd, pos)                                                  \
-    for (pos = 0; (unsigned)pos < CFS_HASH_NBKT(hs) &&                                         \
-                  ((bd)->bd_bucket = (hs)->hs_buckets[pos]) != NULL;                           \
+#define cfs_hash_for_each_bd(bds, n, i) for (i = 0; i < (n) && (bds)[i].bd_bucket != NULL; i++)
+#define cfs_hash_for_each_bucket(hs, bd, pos)                                                    \
+    for (pos = 0;                                                                                \
+         (unsigned)pos < CFS_HASH_NBKT(hs) && ((bd)->bd_bucket = (hs)->hs_buckets[pos]) != NULL; \
          pos++)
-#define cfs_hash_bd_for_each_hlist(hs, bd, hlist)                                              \
-    for ((bd)->bd_offset = 0; (bd)->bd_offset < CFS_HASH_BKT_NHLIST(hs) &&                     \
-                              (hlist = cfs_hash_bd_hhead(hs, bd)) != NULL;                     \
+#define cfs_hash_bd_for_each_hlist(hs, bd, hlist)                                                  \
+    for ((bd)->bd_offset = 0;                                                                      \
+         (bd)->bd_offset < CFS_HASH_BKT_NHLIST(hs) && (hlist = cfs_hash_bd_hhead(hs, bd)) != NULL; \
          (bd)->bd_offset++)
 
 /* ---- how full it is: the average length of a chain, in 1/1024 -------------------------------- */

@@ -11,11 +11,11 @@
 #define IOCTL_LIBCFS_TYPE long
 #define LIBCFS_IOCTL_VERSION2 0x0001000b
 #define LIBCFS_IOC_DATA_MAX (128 * 1024)
-#define LIBCFS_IOC_INIT_V2(data, header)                    \
-    do {                                                    \
-        memset(&(data), 0, sizeof(data));                   \
-        (data).header.ioc_version = LIBCFS_IOCTL_VERSION2;  \
-        (data).header.ioc_len = sizeof(data);               \
+#define LIBCFS_IOC_INIT_V2(data, header)                   \
+    do {                                                   \
+        memset(&(data), 0, sizeof(data));                  \
+        (data).header.ioc_version = LIBCFS_IOCTL_VERSION2; \
+        (data).header.ioc_len = sizeof(data);              \
     } while (0)
 #define IOC_LIBCFS_CLEAR_DEBUG LNET_IOC_OLD(31)
 #define IOC_LIBCFS_MARK_DEBUG LNET_IOC_OLD(32)
@@ -25,9 +25,9 @@ struct libcfs_ioctl_handler {
     /* -EINVAL: the command is not its own. */
     int (*handle_ioctl)(unsigned int cmd, struct libcfs_ioctl_hdr *hdr);
 };
-#define DECLARE_IOCTL_HANDLER(name, function) \
-    struct libcfs_ioctl_handler name = {      \
-        .item = LIST_HEAD_INIT((name).item), .handle_ioctl = (function)}
+#define DECLARE_IOCTL_HANDLER(name, function)                                \
+    struct libcfs_ioctl_handler name = {.item = LIST_HEAD_INIT((name).item), \
+                                        .handle_ioctl = (function)}
 
 #pragma GCC visibility push(default)
 int libcfs_register_ioctl(struct libcfs_ioctl_handler *handler); /* -EBUSY: it is there */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory under the names of libcfs, of Lustre, and of linux/slab.h, linux/gfp.h, linux/mempool.h. */
+/* Memory under the names of libcfs, of Lustre, and of linux/slab.h, linux/gfp.h, linux/mempool.h.
+ */
 #ifndef JACQUARD_LIBCFS_PRIVATE_H
 #define JACQUARD_LIBCFS_PRIVATE_H
 
@@ -60,7 +61,8 @@ static inline void __free_pages(struct page *page, unsigned order)
 static inline void free_pages(unsigned long address, unsigned order)
 {
     if (address != 0)
-        __free_pages((struct page *)address, order); /* NOLINT(performance-no-int-to-ptr) */
+        __free_pages((struct page *)address,
+                     order); /* NOLINT(performance-no-int-to-ptr): it was a pointer */
 }
 #define free_page(address) free_pages(address, 0)
 #define alloc_pages_exact(bytes, flags) libcfs_pages(bytes, flags)
@@ -99,7 +101,7 @@ void *libcfs_mempool_slab_alloc(gfp_t flags, void *cache);
 void libcfs_mempool_slab_free(void *object, void *cache);
 #pragma GCC visibility pop
 #define mempool_create(count, make, end, data) libcfs_mempool_create(count, make, end, data)
-#define mempool_create_kmalloc_pool(count, bytes)                        \
+#define mempool_create_kmalloc_pool(count, bytes)                              \
     libcfs_mempool_create(count, libcfs_mempool_kmalloc, libcfs_mempool_kfree, \
                           (void *)(uintptr_t)(bytes))
 #define mempool_create_slab_pool(count, cache) \
@@ -189,11 +191,12 @@ static inline size_t cfs_round_strlen(char *text)
 #define OBD_CPT_ALLOC_PTR(ptr, table, cpt) LIBCFS_CPT_ALLOC(ptr, table, cpt, sizeof(*(ptr)))
 #define OBD_CPT_ALLOC_LARGE(ptr, table, cpt, size) LIBCFS_CPT_ALLOC(ptr, table, cpt, size)
 /* The pointer is of no use afterwards. */
-#define OBD_FREE(ptr, size)                                                  \
-    do {                                                                     \
-        (void)(size);                                                        \
-        kfree(ptr);                                                          \
-        (ptr) = (__typeof__(ptr))0x5a5a5a5a5a5a5a5aUL; /* NOLINT: poison */  \
+#define LIBCFS_POISON ((void *)0x5a5a5a5a5a5a5a5aUL)
+#define OBD_FREE(ptr, size)    \
+    do {                       \
+        (void)(size);          \
+        kfree(ptr);            \
+        (ptr) = LIBCFS_POISON; \
     } while (0)
 #define OBD_FREE_PTR(ptr) OBD_FREE(ptr, sizeof(*(ptr)))
 #define OBD_FREE_LARGE(ptr, size) OBD_FREE(ptr, size)
@@ -204,11 +207,11 @@ static inline size_t cfs_round_strlen(char *text)
 #define OBD_SLAB_ALLOC_PTR(ptr, cache) OBD_SLAB_ALLOC(ptr, cache, sizeof(*(ptr)))
 #define OBD_SLAB_ALLOC_PTR_GFP(ptr, cache, flags) \
     OBD_SLAB_ALLOC_GFP(ptr, cache, sizeof(*(ptr)), flags)
-#define OBD_SLAB_FREE(ptr, cache, size)                                      \
-    do {                                                                     \
-        (void)(size);                                                        \
-        kmem_cache_free(cache, ptr);                                         \
-        (ptr) = (__typeof__(ptr))0x5a5a5a5a5a5a5a5aUL; /* NOLINT: poison */  \
+#define OBD_SLAB_FREE(ptr, cache, size) \
+    do {                                \
+        (void)(size);                   \
+        kmem_cache_free(cache, ptr);    \
+        (ptr) = LIBCFS_POISON;          \
     } while (0)
 #define OBD_SLAB_FREE_PTR(ptr, cache) OBD_SLAB_FREE(ptr, cache, sizeof(*(ptr)))
 

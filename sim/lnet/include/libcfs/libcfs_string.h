@@ -77,7 +77,9 @@ static inline void *memdup_user_nul(const void *from, size_t bytes)
 {
     void *copy = libcfs_memdup_text(from, bytes);
 
-    return copy != NULL ? copy : (void *)-(long)ENOMEM; /* NOLINT(performance-no-int-to-ptr) */
+    return copy != NULL
+               ? copy
+               : (void *)-(long)ENOMEM; /* NOLINT(performance-no-int-to-ptr): an error number */
 }
 #define memdup_user(from, bytes) memdup_user_nul(from, bytes)
 
@@ -101,40 +103,39 @@ int libcfs_vscnprintf(char *text, size_t size, const char *format, va_list argum
 int libcfs_hex_to_bin(char digit); /* -1: it is none */
 int libcfs_hex2bin(unsigned char *to, const char *text, size_t count);
 void libcfs_hex_dump_to_buffer(const void *bytes, size_t count, int row, int group, char *text,
-                        size_t size, bool ascii);
-void libcfs_print_hex_dump(const char *level, const char *prefix, int prefix_type, int row, int group,
-                    const void *bytes, size_t count, bool ascii);
+                               size_t size, bool ascii);
+void libcfs_print_hex_dump(const char *level, const char *prefix, int prefix_type, int row,
+                           int group, const void *bytes, size_t count, bool ascii);
 #pragma GCC visibility pop
 #define kstrtobool(text, value) libcfs_kstrtobool(text, value)
-#define vscnprintf(text, size, format, arguments) \
-    libcfs_vscnprintf(text, size, format, arguments)
+#define vscnprintf(text, size, format, arguments) libcfs_vscnprintf(text, size, format, arguments)
 #define hex_to_bin(digit) libcfs_hex_to_bin(digit)
 #define hex2bin(to, text, count) libcfs_hex2bin(to, text, count)
 #define hex_dump_to_buffer(bytes, count, row, group, text, size, ascii) \
     libcfs_hex_dump_to_buffer(bytes, count, row, group, text, size, ascii)
 #define print_hex_dump(level, prefix, prefix_type, row, group, bytes, count, ascii) \
     libcfs_print_hex_dump(level, prefix, prefix_type, row, group, bytes, count, ascii)
-#define LIBCFS_KSTRTO_U(name, type, most)                                               \
-    static inline int name(const char *text, unsigned base, type *value)                \
-    {                                                                                   \
-        unsigned long long wide__;                                                      \
-        int rc__ = libcfs_kstrtoull(text, base, most, &wide__);                         \
-                                                                                        \
-        if (rc__ == 0)                                                                  \
-            *value = (type)wide__;                                                      \
-        return rc__;                                                                    \
-    }                                                                                   \
+#define LIBCFS_KSTRTO_U(name, type, most)                                \
+    static inline int name(const char *text, unsigned base, type *value) \
+    {                                                                    \
+        unsigned long long wide__;                                       \
+        int rc__ = libcfs_kstrtoull(text, base, most, &wide__);          \
+                                                                         \
+        if (rc__ == 0)                                                   \
+            *value = (type)wide__;                                       \
+        return rc__;                                                     \
+    }                                                                    \
     struct va_format
-#define LIBCFS_KSTRTO_S(name, type, least, most)                                        \
-    static inline int name(const char *text, unsigned base, type *value)                \
-    {                                                                                   \
-        long long wide__;                                                               \
-        int rc__ = libcfs_kstrtoll(text, base, least, most, &wide__);                   \
-                                                                                        \
-        if (rc__ == 0)                                                                  \
-            *value = (type)wide__;                                                      \
-        return rc__;                                                                    \
-    }                                                                                   \
+#define LIBCFS_KSTRTO_S(name, type, least, most)                         \
+    static inline int name(const char *text, unsigned base, type *value) \
+    {                                                                    \
+        long long wide__;                                                \
+        int rc__ = libcfs_kstrtoll(text, base, least, most, &wide__);    \
+                                                                         \
+        if (rc__ == 0)                                                   \
+            *value = (type)wide__;                                       \
+        return rc__;                                                     \
+    }                                                                    \
     struct va_format
 LIBCFS_KSTRTO_U(kstrtoull, unsigned long long, ULLONG_MAX);
 LIBCFS_KSTRTO_U(kstrtoul, unsigned long, ULONG_MAX);

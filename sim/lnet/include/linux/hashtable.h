@@ -9,7 +9,8 @@
 #define DEFINE_HASHTABLE(name, bits) DECLARE_HASHTABLE(name, bits) = {{NULL}}
 #define HASH_SIZE(name) ARRAY_SIZE(name)
 #define HASH_BITS(name) ((unsigned)__builtin_ctzl(HASH_SIZE(name)))
-#define hash_min(value, bits) (sizeof(value) <= 4 ? hash_32((u32)(value), bits) : hash_64(value, bits))
+#define hash_min(value, bits) \
+    (sizeof(value) <= 4 ? hash_32((u32)(value), bits) : hash_64(value, bits))
 static inline void libcfs_hash_init(struct hlist_head *table, size_t count)
 {
     while (count-- > 0)
@@ -27,14 +28,14 @@ static inline bool libcfs_hash_empty(const struct hlist_head *table, size_t coun
 }
 #define hash_empty(table) libcfs_hash_empty(table, HASH_SIZE(table))
 #define hash_del(node) hlist_del_init(node)
-#define hash_for_each(table, bucket, object, member)                                  \
+#define hash_for_each(table, bucket, object, member)                                      \
     for ((bucket) = 0, object = NULL; object == NULL && (bucket) < (int)HASH_SIZE(table); \
-         (bucket)++)                                                                  \
-        hlist_for_each_entry(object, &(table)[bucket], member)
-#define hash_for_each_safe(table, bucket, next, object, member)                       \
+         (bucket)++)                                                                      \
+    hlist_for_each_entry(object, &(table)[bucket], member)
+#define hash_for_each_safe(table, bucket, next, object, member)                           \
     for ((bucket) = 0, object = NULL; object == NULL && (bucket) < (int)HASH_SIZE(table); \
-         (bucket)++)                                                                  \
-        hlist_for_each_entry_safe(object, next, &(table)[bucket], member)
+         (bucket)++)                                                                      \
+    hlist_for_each_entry_safe(object, next, &(table)[bucket], member)
 #define hash_for_each_possible(table, object, member, key) \
     hlist_for_each_entry(object, &(table)[hash_min(key, HASH_BITS(table))], member)
 #define hash_for_each_possible_safe(table, object, next, member, key) \

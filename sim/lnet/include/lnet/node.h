@@ -124,7 +124,8 @@ void lnet_sim_set_current(struct lnet_node *(*current)(void));
 void lnet_sim_register_findings(void);
 /* At the end of a simulation, when all nodes are destroyed. */
 void lnet_sim_end(void);
-/* Called when an assertion of LNet, or of kernel code that uses it, fails on a node: the cluster crashes the node. */
+/* Called when an assertion of LNet, or of kernel code that uses it, fails on a node: the cluster
+ * crashes the node. */
 void lnet_sim_set_panic(void (*panicked)(struct lnet_node *node, const char *text));
 
 /* Writes what all nodes send over TCP into a pcapng file, until the second call; around a whole

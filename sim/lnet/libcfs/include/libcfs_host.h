@@ -27,9 +27,10 @@ struct libcfs_host {
 };
 
 void libcfs_host_set(const struct libcfs_host *host); /* NULL: none */
-/* A simulation begins or (NULL) ends: `bug` is for assertions of callers that are on no node of the
- * host, in place of abort(), and the date is no longer that of the machine. */
-void libcfs_host_simulate(void (*bug)(const char *text));
+/* A simulation begins or (NULL) ends, and the date is no longer that of the machine. `bug` and
+ * `slot` are for callers that are on no node of the host, in place of abort() and the state of the
+ * process. */
+void libcfs_host_simulate(void (*bug)(const char *text), struct libcfs_node **(*slot)(void));
 /* Nanoseconds from 1970 to the begin of a simulation; 0: there is none. */
 uint64_t libcfs_host_epoch(void);
 void libcfs_node_free(struct libcfs_node *node);

@@ -39,20 +39,20 @@ typedef __loff_t loff_t;
 #define printk_ratelimited(...) ((void)libcfs_printk_text(__VA_ARGS__))
 #define pr_warn_ratelimited printk_ratelimited
 #define pr_err_ratelimited printk_ratelimited
-#define WARN(condition, ...)                    \
-    ({                                          \
-        bool warned__ = (condition);            \
-        if (unlikely(warned__))                 \
+#define WARN(condition, ...)                       \
+    ({                                             \
+        bool warned__ = (condition);               \
+        if (unlikely(warned__))                    \
             (void)libcfs_printk_text(__VA_ARGS__); \
-        warned__;                               \
+        warned__;                                  \
     })
-#define WARN_ON_ONCE(condition)                                                                 \
-    ({                                                                                          \
-        bool warned__ = (condition);                                                            \
-        if (unlikely(warned__))                                                                 \
-            LIBCFS_ONCE(                                                                        \
+#define WARN_ON_ONCE(condition)                                                                    \
+    ({                                                                                             \
+        bool warned__ = (condition);                                                               \
+        if (unlikely(warned__))                                                                    \
+            LIBCFS_ONCE(                                                                           \
                 (void)libcfs_printk_text("%s:%d: warning: %s\n", __FILE__, __LINE__, #condition)); \
-        warned__;                                                                               \
+        warned__;                                                                                  \
     })
 #define dump_stack() ((void)0)
 
@@ -445,9 +445,9 @@ static inline unsigned long libcfs_roundup_power(unsigned long value)
     return value <= 1 ? 1UL : 1UL << (64 - __builtin_clzl(value - 1));
 }
 /* Of a constant it is one. */
-#define roundup_pow_of_two(value)                                                             \
-    (__builtin_constant_p(value)                                                              \
-         ? ((value) <= 1 ? 1UL : 1UL << (64 - __builtin_clzl((unsigned long)(value)-1)))      \
+#define roundup_pow_of_two(value)                                                        \
+    (__builtin_constant_p(value)                                                         \
+         ? ((value) <= 1 ? 1UL : 1UL << (64 - __builtin_clzl((unsigned long)(value)-1))) \
          : libcfs_roundup_power((unsigned long)(value)))
 #define rounddown_pow_of_two(value) (1UL << ilog2(value))
 
@@ -489,12 +489,12 @@ static inline unsigned long libcfs_roundup_power(unsigned long value)
         (b) = swap__;               \
     } while (0)
 #endif
-#define do_div(value, by)                                                      \
-    ({                                                                         \
-        __typeof__(value) *div_at__ = &(value);                                \
+#define do_div(value, by)                                                        \
+    ({                                                                           \
+        __typeof__(value) *div_at__ = &(value);                                  \
         uint32_t div_by__ = (by), div_left__ = (uint32_t)(*div_at__ % div_by__); \
-        *div_at__ /= div_by__;                                                 \
-        div_left__;                                                            \
+        *div_at__ /= div_by__;                                                   \
+        div_left__;                                                              \
     })
 #define upper_32_bits(value) ((u32)((u64)(value) >> 32))
 #define lower_32_bits(value) ((u32)(value))

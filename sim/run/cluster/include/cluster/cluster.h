@@ -203,6 +203,7 @@ struct cluster_node {
     uint32_t device_count;
     bool down; /* it has crashed, and its kernel with it */
     void *kernel[CLUSTER_KERNEL_SLOTS]; /* port_host_slot() */
+    struct libcfs_node *libcfs; /* of a node without LNet; NULL: not used yet */
     int32_t booked[CLUSTER_KERNEL_BOOKS]; /* port_book(): what the kernel has */
 };
 

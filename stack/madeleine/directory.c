@@ -106,7 +106,7 @@ static bool is_public(p_mad_channel_t channel)
            (mad_mux_sub_of(channel) == NULL || mad_mux_is_main(channel));
 }
 
-void mad_directory_make(p_mad_madeleine_t madeleine)
+static void make_directory(p_mad_madeleine_t madeleine)
 {
     int own = madeleine->configuration.local_host_id;
 
@@ -128,6 +128,16 @@ void mad_directory_make(p_mad_madeleine_t madeleine)
             if (mad_channel_has(each, own))
                 add_channel(madeleine, each);
         }
+}
+
+p_mad_madeleine_t mad_init_directory(int *argc, char **argv, char *configuration_file,
+                                     p_mad_adapter_set_t adapter_set)
+{
+    p_mad_madeleine_t madeleine = mad_init(argc, argv, configuration_file, adapter_set);
+
+    if (madeleine != NULL)
+        make_directory(madeleine);
+    return madeleine;
 }
 
 static tbx_bool_t is_named(void *wanted, void *name)

@@ -7,6 +7,7 @@
 
 #include "internal.h"
 #include "madeleine/common.h"
+#include "madeleine/directory.h"
 #include "madeleine/extended.h"
 #include "madeleine/toolbox.h"
 
@@ -184,8 +185,8 @@ void mad_common_attr_init(common_attr_t *attr)
 void mad_common_init(int *argc, char **argv, common_attr_t *attr)
 {
     p_mad_madeleine_t madeleine =
-        mad_init(argc, argv, attr != NULL ? attr->configuration_file : NULL,
-                 attr != NULL ? attr->adapter_set : NULL);
+        mad_init_directory(argc, argv, attr != NULL ? attr->configuration_file : NULL,
+                           attr != NULL ? attr->adapter_set : NULL);
 
     if (attr == NULL)
         return;

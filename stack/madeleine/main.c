@@ -224,12 +224,8 @@ static p_mad_madeleine_t start_with(const struct mad_command_line *line,
 {
     p_mad_madeleine_t madeleine = start(line, options);
 
-    if (madeleine == NULL)
-        return NULL;
-    if (plan == NULL || mad_plan_open(madeleine, plan)) {
-        mad_directory_make(madeleine);
+    if (madeleine == NULL || plan == NULL || mad_plan_open(madeleine, plan))
         return madeleine;
-    }
     mad_session_end(madeleine);
     return NULL;
 }

@@ -67,9 +67,8 @@ bool mad_plan_open(p_mad_madeleine_t madeleine, const struct mad_plan *plan);
 p_mad_channel_t mad_open_for_members(p_mad_madeleine_t madeleine, const char *name,
                                      mad_adapter_id_t adapter, const bool *member, int check);
 
-/* What directory.h offers: made when the channels of the configuration are open, and freed when all
- * channels are closed. A channel that is closed leaves it. */
-void mad_directory_make(p_mad_madeleine_t madeleine);
+/* A channel that is closed leaves the directory (directory.h), which is freed when all are closed.
+ */
 void mad_directory_remove(p_mad_madeleine_t madeleine, p_mad_channel_t channel);
 void mad_directory_free(p_mad_madeleine_t madeleine);
 

@@ -126,7 +126,8 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, u
     *length = (unsigned)g_bytes_get_size(first);
     if (sci_fails(error, *length > room ? SCI_ERR_NOSPC : SCI_ERR_OK))
         return;
-    memcpy(data, g_bytes_get_data(first, NULL), *length);
+    if (*length != 0)
+        memcpy(data, g_bytes_get_data(first, NULL), *length);
     g_bytes_unref(g_queue_pop_head(&interrupt->arrived));
 }
 

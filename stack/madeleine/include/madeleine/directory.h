@@ -36,6 +36,10 @@ struct s_ntbx_process_container {
 };
 
 #pragma GCC visibility push(default)
+/* mad_init, which also makes what is described here; mad_common_init and mad_common_post_init do
+ * so, too. A plain mad_init leaves these fields of the session NULL. */
+p_mad_madeleine_t mad_init_directory(int *argc, char **argv, char *configuration_file,
+                                     p_mad_adapter_set_t adapter_set);
 /* The lowest rank; the next one after *rank. tbx_false: there is none, and *rank stays. */
 tbx_bool_t ntbx_pc_first_local_rank(p_ntbx_process_container_t pc, p_ntbx_process_lrank_t rank);
 tbx_bool_t ntbx_pc_next_local_rank(p_ntbx_process_container_t pc, p_ntbx_process_lrank_t rank);

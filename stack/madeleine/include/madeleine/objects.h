@@ -37,7 +37,7 @@ struct s_mad_madeleine {
 #else
     p_mad_configuration_t configuration_pointer;
 #endif
-    /* Of programs of Madeleine III: directory.h. */
+    /* Of programs of Madeleine III, otherwise NULL: directory.h. */
     p_mad_session_t session;
     p_mad_directory_t dir;
     struct s_tbx_slist *public_channel_slist; /* names of the channels of the configuration */

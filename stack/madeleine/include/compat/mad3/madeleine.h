@@ -16,6 +16,6 @@
 #include "madeleine/common.h"
 
 #undef mad_init
-#define mad_init(argc, argv) (mad_init)((argc), (argv), NULL, NULL)
+#define mad_init(argc, argv) mad_init_directory((argc), (argv), NULL, NULL)
 
 #endif

@@ -43,6 +43,11 @@ int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buf
  * *bytes stays as it was.
  */
 const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *bytes);
+/*
+ * fi_av_insertsym: copies `text` with the number at its end increased by `step`. False: there is no
+ * number, or no room for it.
+ */
+bool gnip_name_count_up(char *to, size_t room, const char *text, size_t step);
 /* Resolves node and service of fi_getinfo. 0 or a negative errno. */
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,
                       struct gnip_name *name);

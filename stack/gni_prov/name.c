@@ -221,6 +221,18 @@ bool gnip_name_count_up(char *to, size_t room, const char *text, size_t step)
     return true;
 }
 
+int gnip_name_peer(const struct fi_info *info, void *address, size_t *bytes)
+{
+    struct gnip_name name;
+
+    if (bytes == NULL)
+        return -FI_EINVAL;
+    if (info->dest_addr == NULL ||
+        gnip_name_read_any(&name, info->addr_format, info->dest_addr) != 0)
+        return address == NULL ? -FI_EINVAL : -FI_ENOTCONN;
+    return gnip_name_copy(&name, info->addr_format, address, bytes);
+}
+
 /* ---- resolving ------------------------------------------------------------------------------- */
 
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,

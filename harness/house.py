@@ -92,7 +92,8 @@ PREFIXES = {
     "sim/legacy": ("legacy_", "sci_", "tcp_", "ethernet_", "SCI", "sisci_", "mad_sock_", "via_", "Vip", "sbp_", "pickup", "return"),
     # The libraries of a Cray system have the names of their own headers.
     "sim/cray": ("cray_", "alps_", "udreg_", "UDREG_", "xpmem_", "rca_", "wlm_detect_",
-                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region",
+                 "hugetlbfs_", "gethugepage", "getpagesizes", "get_hugepage_region", "free_hugepage_region", "get_huge_pages",
+                 "free_huge_pages",
                  # functions of libc that they replace
                  "access", "faccessat", "fopen", "open", "fstatat", "lstat", "stat", "mmap"),
     **{f"sim/run/{folder}": prefixes for folder, prefixes in RUN_FOLDERS.items()},

@@ -403,30 +403,6 @@ static int insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t
     return result(&outcome, flags);
 }
 
-/* Increases the digits at the end of `text` by `step`. False: no digits, or no room for more. */
-static bool count_up(char *to, size_t room, const char *text, size_t step)
-{
-    size_t length = strlen(text), at = length;
-
-    if (length + 2 > room)
-        return false;
-    memcpy(to, text, length + 1);
-    while (step > 0) {
-        if (at == 0 || to[at - 1] < '0' || to[at - 1] > '9') {
-            if (at == length || length + 2 > room)
-                return false;
-            memmove(to + at + 1, to + at, length - at + 1); /* the number has one digit more */
-            to[at++] = '0';
-            length++;
-        }
-        step += (size_t)(to[at - 1] - '0');
-        to[at - 1] = (char)('0' + step % 10);
-        step /= 10;
-        at--;
-    }
-    return true;
-}
-
 static int insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service,
                      size_t services, fi_addr_t *addresses, uint64_t flags, void *context)
 {
@@ -441,8 +417,8 @@ static int insertsym(struct fid_av *fid, const char *node, size_t nodes, const c
     if (rc != 0 || node == NULL || service == NULL || nodes == 0 || services == 0)
         return -FI_EINVAL;
     for (i = 0; i < nodes * services; i++) {
-        rc = count_up(host, sizeof(host), node, i / services) &&
-                     count_up(port, sizeof(port), service, i % services)
+        rc = gnip_name_count_up(host, sizeof(host), node, i / services) &&
+                     gnip_name_count_up(port, sizeof(port), service, i % services)
                  ? gnip_name_resolve(FI_ADDR_GNI, host, port, &name)
                  : -FI_EINVAL;
         if (rc == 0)

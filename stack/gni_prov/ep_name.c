@@ -136,6 +136,12 @@ static int get_name(fid_t fid, void *address, size_t *bytes)
     return gnip_name_copy(&ep->name, ep->domain->addr_format, address, bytes);
 }
 
+static int get_peer(struct fid_ep *fid, void *address, size_t *bytes)
+{
+    PORT_CALL("fi_getpeer");
+    return gnip_name_peer(gnip_ep_of(fid)->info, address, bytes);
+}
+
 /* Changes the id at its cm_nic, or opens a cm_nic for it. */
 static int rename_ep(struct gnip_ep *ep, const struct gnip_name *name)
 {
@@ -188,7 +194,7 @@ const struct fi_ops_cm gnip_ep_cm_ops = {
     .size = sizeof(struct fi_ops_cm),
     .setname = set_name,
     .getname = get_name,
-    .getpeer = gnip_no_peer,
+    .getpeer = get_peer,
     .connect = gnip_no_connect,
     .listen = gnip_no_listen,
     .accept = gnip_no_accept,

@@ -221,8 +221,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buffer, size_
 
     if (read.eq->wait_obj == FI_WAIT_NONE)
         return read.eq->fabric->strict ? -FI_ENOSYS : -FI_EINVAL;
-    if (read.eq->wait_obj == FI_WAIT_SET || event == NULL ||
-        (buffer == NULL && bytes > 0))
+    if (read.eq->wait_obj == FI_WAIT_SET || event == NULL || (buffer == NULL && bytes > 0))
         return -FI_EINVAL;
     if (read_once(&read, &polls))
         return read.result;

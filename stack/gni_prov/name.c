@@ -198,6 +198,41 @@ int gnip_name_read(struct gnip_name *name, uint32_t addr_format, const void *buf
     return 0;
 }
 
+bool gnip_name_count_up(char *to, size_t room, const char *text, size_t step)
+{
+    size_t length = strlen(text), at = length;
+
+    if (length + 2 > room)
+        return false;
+    memcpy(to, text, length + 1);
+    while (step > 0) {
+        if (at == 0 || to[at - 1] < '0' || to[at - 1] > '9') {
+            if (at == length || length + 2 > room)
+                return false;
+            memmove(to + at + 1, to + at, length - at + 1); /* the number has one digit more */
+            to[at++] = '0';
+            length++;
+        }
+        step += (size_t)(to[at - 1] - '0');
+        to[at - 1] = (char)('0' + step % 10);
+        step /= 10;
+        at--;
+    }
+    return true;
+}
+
+int gnip_name_peer(const struct fi_info *info, void *address, size_t *bytes)
+{
+    struct gnip_name name;
+
+    if (bytes == NULL)
+        return -FI_EINVAL;
+    if (info->dest_addr == NULL ||
+        gnip_name_read_any(&name, info->addr_format, info->dest_addr) != 0)
+        return address == NULL ? -FI_EINVAL : -FI_ENOTCONN;
+    return gnip_name_copy(&name, info->addr_format, address, bytes);
+}
+
 /* ---- resolving ------------------------------------------------------------------------------- */
 
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,

@@ -39,10 +39,20 @@ bool gnip_name_type_known(uint32_t type);
  */
 int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes);
 /*
+ * fi_getpeer of an endpoint without a connection: the dest_addr of the fi_info that it was opened
+ * with. -FI_ENOTCONN: there is none.
+ */
+int gnip_name_peer(const struct fi_info *info, void *address, size_t *bytes);
+/*
  * fi_av_straddr. Sets *bytes to the length of the whole text; where a part of it was written,
  * *bytes stays as it was.
  */
 const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *bytes);
+/*
+ * fi_av_insertsym: copies `text` with the number at its end increased by `step`. False: there is no
+ * number, or no room for it.
+ */
+bool gnip_name_count_up(char *to, size_t room, const char *text, size_t step);
 /* Resolves node and service of fi_getinfo. 0 or a negative errno. */
 int gnip_name_resolve(uint32_t addr_format, const char *node, const char *service,
                       struct gnip_name *name);

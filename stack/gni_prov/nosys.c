@@ -49,11 +49,6 @@ ssize_t gnip_no_size_left(struct fid_ep *ep)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-int gnip_no_peer(struct fid_ep *ep, void *address, size_t *bytes)
-{
-    return address == NULL || bytes == NULL ? -FI_EINVAL : -FI_ENOTCONN;
-}
-
 int gnip_no_connect(struct fid_ep *ep, const void *address, const void *data, size_t bytes)
 {
     return -FI_ENOSYS;

@@ -15,7 +15,6 @@ int gnip_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct
 int gnip_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
                    void *context);
 ssize_t gnip_no_size_left(struct fid_ep *ep);
-int gnip_no_peer(struct fid_ep *ep, void *address, size_t *bytes); /* -FI_ENOTCONN */
 int gnip_no_connect(struct fid_ep *ep, const void *address, const void *data, size_t bytes);
 int gnip_no_listen(struct fid_pep *pep);
 int gnip_no_accept(struct fid_ep *ep, const void *data, size_t bytes);

@@ -51,7 +51,8 @@ static gnip_noinline int attach(struct gnip_req *req, const struct transfer *wan
     bool writes = req->kind == GNIP_REQ_WRITE;
     int rc;
 
-    if (wanted->mr != NULL && gnip_mr_serves(req->ep, wanted->mr, buffer->address, buffer->bytes, !writes)) {
+    if (wanted->mr != NULL &&
+        gnip_mr_serves(req->ep, wanted->mr, buffer->address, buffer->bytes, !writes)) {
         gnip_mr_use(wanted->mr);
         buffer->mr = wanted->mr;
     } else {

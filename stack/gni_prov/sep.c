@@ -299,6 +299,12 @@ static int get_name(fid_t fid, void *address, size_t *bytes)
     return gnip_name_copy(&sep->name, sep->info->addr_format, address, bytes);
 }
 
+static int get_peer(struct fid_ep *fid, void *address, size_t *bytes)
+{
+    PORT_CALL("fi_getpeer");
+    return gnip_name_peer(sep_of(&fid->fid)->info, address, bytes);
+}
+
 static const struct fi_ops sep_fid_ops = {
     .size = sizeof(struct fi_ops),
     .close = close_sep,
@@ -322,7 +328,7 @@ static const struct fi_ops_cm sep_cm_ops = {
     .size = sizeof(struct fi_ops_cm),
     .setname = set_name,
     .getname = get_name,
-    .getpeer = gnip_no_peer,
+    .getpeer = get_peer,
     .connect = gnip_no_connect,
     .listen = gnip_no_listen,
     .accept = gnip_no_accept,

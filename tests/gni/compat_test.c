@@ -261,6 +261,41 @@ static void gni_41_without_queue_or_counter(void **state)
             allowed_body);
 }
 
+/* The peer of an endpoint without a connection is the one that its fi_info names. */
+static int peer_body(struct rank *rank)
+{
+    char name[48], peer[48] = {0};
+    size_t bytes = sizeof(name);
+    struct gni_side side;
+    struct fid_ep *ep, *sep;
+
+    TRY(gni_open(&side, rank, &plain));
+    EXPECT_IS(fi_getname(&side.ep->fid, name, &bytes), 0);
+    side.info->dest_addr = malloc(sizeof(name));
+    side.info->dest_addrlen = sizeof(name);
+    memcpy(side.info->dest_addr, name, sizeof(name));
+    EXPECT_IS(fi_endpoint(side.domain, side.info, &ep, NULL), 0);
+    EXPECT_IS(fi_scalable_ep(side.domain, side.info, &sep, NULL), 0);
+    bytes = 0;
+    EXPECT_IS(fi_getpeer(ep, NULL, &bytes), -FI_ETOOSMALL);
+    EXPECT_IS(bytes, sizeof(name));
+    EXPECT_IS(fi_getpeer(ep, peer, &bytes), 0);
+    EXPECT(memcmp(peer, name, sizeof(name)) == 0);
+    memset(peer, 0, sizeof(peer));
+    EXPECT_IS(fi_getpeer(sep, peer, &bytes), 0);
+    EXPECT(memcmp(peer, name, sizeof(name)) == 0);
+    EXPECT_IS(fi_getpeer(side.ep, peer, &bytes), -FI_ENOTCONN);
+    EXPECT_IS(fi_close(&ep->fid), 0);
+    EXPECT_IS(fi_close(&sep->fid), 0);
+    return gni_close(&side);
+}
+
+static void gni_30_peer_of_the_info(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){0}, peer_body);
+}
+
 static int options_body(struct rank *rank)
 {
     struct gni_side side;
@@ -449,6 +484,7 @@ int main(void)
         cmocka_unit_test(gni_40_read_counter_of_a_receive_context),
         cmocka_unit_test(gni_41_without_queue_or_counter),
         cmocka_unit_test(gni_42_length_is_not_set),
+        cmocka_unit_test(gni_30_peer_of_the_info),
         cmocka_unit_test(gni_25_gni_26_records_of_the_header),
         cmocka_unit_test(gni_25_any_value),
         cmocka_unit_test(gni_31_gni_34_gni_36_names_of_any_type),

@@ -197,6 +197,45 @@ static void gni_115_many_events(void **state)
     gni_run(&(struct gni_machine){0}, many_events_body);
 }
 
+/* An event queue, and a completion queue of a wait set, that are closed before their users. */
+static int queues_first_body(struct rank *rank)
+{
+    struct fi_wait_attr set_attr = {.wait_obj = FI_WAIT_UNSPEC};
+    struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+    struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_SET};
+    struct gni_side side;
+    struct fid_wait *set;
+    struct fid_pep *pep;
+    struct fid_eq *eq;
+    struct fid_cq *cq;
+    struct fid_ep *ep;
+
+    TRY(gni_open(&side, rank, &plain));
+    EXPECT_IS(fi_wait_open(side.fabric, &set_attr, &set), 0);
+    cq_attr.wait_set = set;
+    EXPECT_IS(fi_cq_open(side.domain, &cq_attr, &cq, NULL), 0);
+    EXPECT_IS(fi_endpoint(side.domain, side.info, &ep, NULL), 0);
+    EXPECT_IS(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    EXPECT_IS(fi_close(&cq->fid), 0);
+    EXPECT_IS(fi_close(&set->fid), -FI_EBUSY); /* the endpoint keeps the queue in the set */
+    EXPECT_IS(fi_close(&ep->fid), 0);
+    EXPECT_IS(fi_close(&set->fid), 0);
+    side.info->ep_attr->type = FI_EP_MSG;
+    EXPECT_IS(fi_eq_open(side.fabric, &eq_attr, &eq, NULL), 0);
+    EXPECT_IS(fi_passive_ep(side.fabric, side.info, &pep, NULL), 0);
+    EXPECT_IS(fi_pep_bind(pep, &eq->fid, 0), 0);
+    EXPECT_IS(fi_close(&eq->fid), 0);
+    EXPECT_IS(fi_close(&eq->fid), -FI_EINVAL);
+    EXPECT_IS(fi_close(&pep->fid), 0);
+    return gni_close(&side);
+}
+
+static void gni_114_gni_115_queues_closed_first(void **state)
+{
+    (void)state;
+    gni_run(&(struct gni_machine){0}, queues_first_body);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -204,6 +243,7 @@ int main(void)
         cmocka_unit_test(gni_62_gni_131_vectors_and_descriptors),
         cmocka_unit_test(gni_103_gni_142_injected_failures_are_cancelled),
         cmocka_unit_test(gni_115_many_events),
+        cmocka_unit_test(gni_114_gni_115_queues_closed_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

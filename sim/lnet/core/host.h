@@ -42,8 +42,8 @@ void lnet_host_wake(struct lnet_node *node);
  * of it stops the node (libcfs/libcfs_debug.h). */
 void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct lnet_event *event);
 
-/* At the end of a call of the API on a node whose assertion failed in a callback: the caller goes no
- * further. */
+/* At the end of a call of the API on a node whose assertion failed in a callback: the caller goes
+ * no further. */
 void lnet_host_stay(struct lnet_node *node);
 
 enum lnet_warning {

@@ -3,7 +3,7 @@
 #ifndef JACQUARD_MADELEINE_TOOLBOX_TYPES_H
 #define JACQUARD_MADELEINE_TOOLBOX_TYPES_H
 
-#include "../types.h"
+#include "madeleine/types.h"
 
 typedef tbx_bool_t *p_tbx_bool_t;
 typedef enum { tbx_flag_clear = 0, tbx_flag_set = 1 } tbx_flag_t, *p_tbx_flag_t;

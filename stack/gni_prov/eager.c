@@ -120,7 +120,7 @@ int gnip_eager_issue(struct gnip_req *req)
         return -FI_EAGAIN;
     }
     if (gnip_unlikely(injected(req)))
-        return -FI_ECANCELED;
+        return -gnip_req_injected_error(req);
     txd = gnip_txd_get(vc->nic, false);
     if (gnip_unlikely(txd == NULL))
         return -FI_EAGAIN;

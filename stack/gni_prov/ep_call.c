@@ -160,7 +160,7 @@ static int get_option(fid_t fid, int level, int option, void *value, size_t *byt
     if (value == NULL || bytes == NULL)
         return -FI_EINVAL;
     /* Programs for libfabric's own provider do not set the length of this one. */
-    if (option != FI_OPT_MIN_MULTI_RECV && *bytes < sizeof result)
+    if ((option != FI_OPT_MIN_MULTI_RECV || ep->domain->fabric->strict) && *bytes < sizeof result)
         return -FI_EINVAL;
     result = option == FI_OPT_CM_DATA_SIZE ? GNIP_CM_DATA_MAX : ep->min_multi_recv;
     memcpy(value, &result, sizeof result);

@@ -139,7 +139,9 @@ static int get_name(fid_t fid, void *address, size_t *bytes)
 static int get_peer(struct fid_ep *fid, void *address, size_t *bytes)
 {
     PORT_CALL("fi_getpeer");
-    return gnip_name_peer(gnip_ep_of(fid)->info, address, bytes);
+    const struct gnip_ep *ep = gnip_ep_of(fid);
+
+    return gnip_name_peer(ep->info, ep->domain->fabric->strict, address, bytes);
 }
 
 /* Changes the id at its cm_nic, or opens a cm_nic for it. */

@@ -88,8 +88,7 @@ const char *gnip_name_print(const struct gnip_name *name, char *buffer, size_t *
 
     *end = '\0';
     needed = (size_t)(end - whole) + 1;
-    if (buffer == NULL || room == 0 || room >= needed)
-        *bytes = needed;
+    *bytes = needed;
     if (buffer == NULL || room == 0)
         return buffer;
     if (room > needed)
@@ -221,13 +220,13 @@ bool gnip_name_count_up(char *to, size_t room, const char *text, size_t step)
     return true;
 }
 
-int gnip_name_peer(const struct fi_info *info, void *address, size_t *bytes)
+int gnip_name_peer(const struct fi_info *info, bool strict, void *address, size_t *bytes)
 {
     struct gnip_name name;
 
     if (bytes == NULL)
         return -FI_EINVAL;
-    if (info->dest_addr == NULL ||
+    if (strict || info->dest_addr == NULL ||
         gnip_name_read_any(&name, info->addr_format, info->dest_addr) != 0)
         return address == NULL ? -FI_EINVAL : -FI_ENOTCONN;
     return gnip_name_copy(&name, info->addr_format, address, bytes);

@@ -40,9 +40,9 @@ bool gnip_name_type_known(uint32_t type);
 int gnip_name_copy(const struct gnip_name *name, uint32_t addr_format, void *buffer, size_t *bytes);
 /*
  * fi_getpeer of an endpoint without a connection: the dest_addr of the fi_info that it was opened
- * with. -FI_ENOTCONN: there is none.
+ * with. -FI_ENOTCONN: there is none, or `strict` (GNIX_STRICT).
  */
-int gnip_name_peer(const struct fi_info *info, void *address, size_t *bytes);
+int gnip_name_peer(const struct fi_info *info, bool strict, void *address, size_t *bytes);
 /*
  * fi_av_straddr. Sets *bytes to the length of the whole text; where a part of it was written,
  * *bytes stays as it was.

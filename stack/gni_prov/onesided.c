@@ -147,7 +147,7 @@ bool gnip_onesided_inject(struct gnip_req *req, int (*failed)(struct gnip_req *r
 {
     if (gnip_likely(!gnip_req_inject(req)))
         return false;
-    req->error = FI_ECANCELED;
+    req->error = gnip_req_injected_error(req);
     req->prov_errno = gnip_errno(GNI_RC_TRANSACTION_ERROR);
     gnip_onesided_defer(req, failed);
     return true;

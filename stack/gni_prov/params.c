@@ -309,13 +309,13 @@ bool gnip_params_max_nics(uint32_t *nics)
 bool gnip_params_strict(void)
 {
     const char *text = port_getenv("GNIX_STRICT");
-    int on = 0;
+    int on = 1;
 
     if (text == NULL && fi_param_get_bool(gni_prov_ini(), GNIP_PARAM_STRICT, &on) == 0)
         return on != 0;
     if (text == NULL) /* in a simulation */
         text = port_getenv("FI_GNI_STRICT");
-    return text != NULL && strtoll(text, NULL, 0) != 0;
+    return text == NULL || strtoll(text, NULL, 0) != 0;
 }
 
 void gnip_params_init(struct gnip_params *params)

@@ -34,7 +34,7 @@ void gnip_params_init(struct gnip_params *params); /* defaults, then the GNIX_ v
 /* GNIX_MAX_NICS or FI_GNI_MAX_NICS. False: neither is set. */
 bool gnip_params_max_nics(uint32_t *nics);
 #define GNIP_PARAM_STRICT "strict"
-bool gnip_params_strict(void); /* GNIX_STRICT or FI_GNI_STRICT */
+bool gnip_params_strict(void); /* GNIX_STRICT or FI_GNI_STRICT; default: true */
 
 #define GNIP_PARAMS_LABEL 64u /* bytes */
 /* A parameter's name in lower case, as libfabric has it. */

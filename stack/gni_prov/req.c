@@ -465,10 +465,12 @@ void gnip_req_vc_lost(struct gnip_vc *vc, int error)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/*
- * The error of an operation that fails because of it is FI_ECANCELED, as in libfabric's own
- * provider, whose tests use it.
- */
+/* In libfabric's own provider it is that of a cancelled operation, and its tests wait for it. */
+int gnip_req_injected_error(const struct gnip_req *req)
+{
+    return req->ep->domain->fabric->strict ? FI_EIO : FI_ECANCELED;
+}
+
 bool gnip_req_inject(struct gnip_req *req)
 {
     const uint8_t decided = 0x80;

@@ -198,6 +198,8 @@ uint64_t gnip_req_entry_flags(const struct gnip_req *req);
 void gnip_req_drop(struct gnip_req *req, int error);
 /* Whether a test wants this attempt to fail (GNI_ERR_INJECT_COUNT). */
 bool gnip_req_inject(struct gnip_req *req);
+/* The error of an operation that fails because of that. */
+int gnip_req_injected_error(const struct gnip_req *req);
 /*
  * A VC has failed or is closed: ends the requests that wait for an answer of its peer (rendezvous,
  * delivery), without entries if the EP closes. The VC itself ends what is queued or posted.

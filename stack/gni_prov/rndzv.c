@@ -408,7 +408,7 @@ static int fetch(struct gnip_req *recv)
     if (rc == -FI_EAGAIN && recv->pending == 0)
         return rc;
     if (rc < 0 && rc != -FI_EAGAIN) {
-        set_error(recv, recv->u.recv.fails ? FI_ECANCELED : FI_EIO, -rc);
+        set_error(recv, recv->u.recv.fails ? gnip_req_injected_error(recv) : FI_EIO, -rc);
         recv->failed_final = recv->failed_final || !recv->u.recv.fails;
     }
     if (rc <= 0 && rc != -FI_EAGAIN) {

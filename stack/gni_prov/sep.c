@@ -302,7 +302,9 @@ static int get_name(fid_t fid, void *address, size_t *bytes)
 static int get_peer(struct fid_ep *fid, void *address, size_t *bytes)
 {
     PORT_CALL("fi_getpeer");
-    return gnip_name_peer(sep_of(&fid->fid)->info, address, bytes);
+    const struct gnip_sep *sep = sep_of(&fid->fid);
+
+    return gnip_name_peer(sep->info, sep->domain->fabric->strict, address, bytes);
 }
 
 static const struct fi_ops sep_fid_ops = {

@@ -58,7 +58,7 @@ static int early_close_body(struct rank *rank)
 static void gni_27_closed_in_any_order(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, early_close_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, early_close_body);
 }
 
 static int early_stx_body(struct rank *rank)
@@ -81,7 +81,7 @@ static int early_stx_body(struct rank *rank)
 static void gni_121_shared_context_closed_first(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, early_stx_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, early_stx_body);
 }
 
 /* ---- binding and enabling -------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static int foreign_stx_body(struct rank *rank)
 static void gni_47_foreign_stx(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, foreign_stx_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, foreign_stx_body);
 }
 
 static int open_contexts(struct gni_side *side, struct fid_cntr *cntr, struct fid_ep **sep,
@@ -177,7 +177,7 @@ static int read_counter_body(struct rank *rank)
 static void gni_40_read_counter_of_a_receive_context(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, read_counter_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, read_counter_body);
 }
 
 /* What an endpoint accepts that has these queues and counters. */
@@ -256,7 +256,8 @@ static int allowed_body(struct rank *rank)
 static void gni_41_without_queue_or_counter(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.yaml = GNI_BREAKS(
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT,
+                                  .yaml = GNI_BREAKS(
                                       "libfabric.completion-unread, libfabric.completion-dropped")},
             allowed_body);
 }
@@ -293,7 +294,7 @@ static int peer_body(struct rank *rank)
 static void gni_30_peer_of_the_info(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, peer_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, peer_body);
 }
 
 static int options_body(struct rank *rank)
@@ -323,13 +324,13 @@ static int header_body(struct rank *rank)
 static void gni_25_gni_26_records_of_the_header(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, header_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, header_body);
 }
 
 static void gni_42_length_is_not_set(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, options_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, options_body);
 }
 
 /* ---- domains --------------------------------------------------------------------------------- */
@@ -405,8 +406,8 @@ static int least_values_body(struct rank *rank)
 static void gni_25_any_value(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, any_value_body);
-    gni_run(&(struct gni_machine){.ranks = 2}, least_values_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, any_value_body);
+    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_NOT_STRICT}, least_values_body);
 }
 
 /* ---- address vectors ------------------------------------------------------------------------- */
@@ -472,7 +473,7 @@ static int any_type_body(struct rank *rank)
 static void gni_31_gni_34_gni_36_names_of_any_type(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, any_type_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, any_type_body);
 }
 
 int main(void)

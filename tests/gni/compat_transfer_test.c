@@ -38,7 +38,7 @@ static int multi_counter_body(struct rank *rank)
 static void gni_92_release_is_counted(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, multi_counter_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, multi_counter_body);
 }
 
 static int vectors_body(struct rank *rank)
@@ -89,7 +89,7 @@ static int vectors_body(struct rank *rank)
 static void gni_62_gni_131_vectors_and_descriptors(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, vectors_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, vectors_body);
 }
 
 static int inject_errors(struct gni_side *side)
@@ -162,8 +162,8 @@ static int datagram_failures(struct rank *rank)
 static void gni_103_gni_142_injected_failures_are_cancelled(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, reliable_failures);
-    gni_run(&(struct gni_machine){0}, datagram_failures);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, reliable_failures);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, datagram_failures);
 }
 
 /* ---- event queues ---------------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ static int many_events_body(struct rank *rank)
 static void gni_115_many_events(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, many_events_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, many_events_body);
 }
 
 /* An event queue, and a completion queue of a wait set, that are closed before their users. */
@@ -233,7 +233,7 @@ static int queues_first_body(struct rank *rank)
 static void gni_114_gni_115_queues_closed_first(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){0}, queues_first_body);
+    gni_run(&(struct gni_machine){.env = GNI_NOT_STRICT}, queues_first_body);
 }
 
 int main(void)

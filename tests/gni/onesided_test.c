@@ -272,7 +272,7 @@ static int atomic_fails_body(struct rank *rank)
                                       memory.all[1].key, FI_UINT64, FI_SUM, &word)),
                   0);
         TRY(gni_error(&side, side.tx_cq, &error));
-        EXPECT(error.err == FI_ECANCELED && error.op_context == &word);
+        EXPECT(error.err == FI_EIO && error.op_context == &word);
         EXPECT_IS(error.flags, FI_ATOMIC | FI_WRITE);
         EXPECT_IS(fi_cntr_readerr(side.cntr[WRITES]), 1);
         EXPECT_IS(gni_again(&side, fi_fetch_atomic(side.ep, &word, 1, NULL, &old, NULL,
@@ -280,7 +280,7 @@ static int atomic_fails_body(struct rank *rank)
                                                    memory.all[1].key, FI_UINT64, FI_SUM, &old)),
                   0);
         TRY(gni_error(&side, side.tx_cq, &error));
-        EXPECT(error.err == FI_ECANCELED && error.op_context == &old);
+        EXPECT(error.err == FI_EIO && error.op_context == &old);
         EXPECT_IS(fi_cntr_readerr(side.cntr[READS]), 1);
     }
     rank_barrier(rank);
@@ -355,7 +355,7 @@ static int datagram_body(struct rank *rank)
                                             memory.all[1].address, memory.all[1].key, &word)),
                   0);
         TRY(gni_error(&side, side.tx_cq, &error));
-        EXPECT(error.err == FI_ECANCELED && error.op_context == &word);
+        EXPECT(error.err == FI_EIO && error.op_context == &word);
     }
     return gni_finish_with(&side, &memory);
 }

@@ -270,7 +270,7 @@ static int poll_set_body(struct rank *rank)
 static void gni_113_poll_set(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_STRICT}, poll_set_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, poll_set_body);
 }
 
 static int wait_set_body(struct rank *rank)
@@ -352,7 +352,7 @@ static int eq_body(struct rank *rank)
 static void gni_115_event_queue(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.env = GNI_STRICT}, eq_body);
+    gni_run(&(struct gni_machine){0}, eq_body);
 }
 
 int main(void)

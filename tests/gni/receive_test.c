@@ -446,7 +446,7 @@ static int multi_body(struct rank *rank)
 static void gni_86_gni_87_gni_89_gni_92_multi(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_STRICT}, multi_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, multi_body);
 }
 
 /* The last message does not fit: what fits is there. Eager, then long. */

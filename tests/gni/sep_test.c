@@ -190,13 +190,13 @@ static int service_body(struct rank *rank)
 static void gni_118_gni_122_contexts(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_STRICT}, contexts_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, contexts_body);
 }
 
 static void gni_118_contexts_of_a_service(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_STRICT}, service_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, service_body);
 }
 
 /* A context number that the peer does not have, though there are bits for it. */
@@ -229,7 +229,7 @@ static int beyond_body(struct rank *rank)
 static void gni_118_beyond(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.env = GNI_STRICT}, beyond_body);
+    gni_run(&(struct gni_machine){0}, beyond_body);
 }
 
 static int rename_it(struct rank *rank, struct fid_ep *sep)
@@ -292,7 +292,7 @@ static int errors_body(struct rank *rank)
 static void gni_119_errors(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.env = GNI_STRICT}, errors_body);
+    gni_run(&(struct gni_machine){0}, errors_body);
 }
 
 /* ---- shared transmit contexts ---------------------------------------------------------------- */
@@ -368,7 +368,7 @@ static int sharing_body(struct rank *rank)
 static void gni_120_shared_transmit(void **state)
 {
     (void)state;
-    gni_run(&(struct gni_machine){.ranks = 2, .env = GNI_STRICT}, sharing_body);
+    gni_run(&(struct gni_machine){.ranks = 2}, sharing_body);
 }
 
 int main(void)

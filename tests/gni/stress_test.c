@@ -313,7 +313,7 @@ static int injected(struct rank *rank, int32_t count)
             EXPECT(gni_filled(bytes, BYTES, 6));
         } else {
             TRY(gni_error(&side, side.rx_cq, &error));
-            EXPECT(error.err == FI_ECANCELED && error.op_context == bytes);
+            EXPECT(error.err == FI_EIO && error.op_context == bytes);
         }
         TRY(gni_silence(&side, side.rx_cq, 1000));
     }

@@ -46,6 +46,6 @@ EXPORTED struct fi_provider *fi_prov_ini(void)
     fi_param_define(provider, GNIP_PARAM_MAX_NICS, FI_PARAM_SIZE_T,
                     "NICs of a protection tag at most");
     fi_param_define(provider, GNIP_PARAM_STRICT, FI_PARAM_BOOL,
-                    "Results as in the man pages, not as in libfabric's own gni");
+                    "No: results as in libfabric's own gni, where the man pages differ");
     return provider;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Hash tables: their chains, locks and sizes. hash_walk.c iterates. */
+/* Hash tables: their chains, locks and sizes. hash_iterate.c goes through them. */
 #include "kernel.h"
 
 /* ---- chains ---------------------------------------------------------------------------------- */

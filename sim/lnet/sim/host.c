@@ -42,7 +42,7 @@ struct host {
     const struct sim_fiber *holder; /* NULL: an event */
     struct list_head waiters;
     bool calling; /* the callback of an event queue, which can be left by: */
-    jmp_buf way_out;
+    jmp_buf exit_point;
     const struct sim_fiber
         *left; /* so: this fiber, whose call of the API ends in lnet_host_stay() */
 };
@@ -180,7 +180,7 @@ void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct l
     calling_node = node;
     calling_fiber = sim_fiber_self();
     host->calling = true;
-    if (_setjmp(host->way_out) == 0)
+    if (_setjmp(host->exit_point) == 0)
         callback(event);
     host->calling = false;
     calling_node = NULL;
@@ -239,7 +239,7 @@ static void libcfs_bug(const char *text)
     panic(node, text, true);
     if (host->calling && host->locked && host->holder == fiber) {
         host->left = fiber;
-        _longjmp(host->way_out, 1);
+        _longjmp(host->exit_point, 1);
     }
     if (fiber != NULL)
         sim_wait_until(SIM_NEVER, &down);

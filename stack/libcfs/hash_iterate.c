@@ -25,8 +25,8 @@ static void leave(struct cfs_hash *hs)
 /* ---- with the bucket's lock ------------------------------------------------------------------ */
 
 /* Whether the callback ended the iteration. */
-static bool walk_bucket(struct cfs_hash *hs, struct cfs_hash_bd *bd, cfs_hash_for_each_cb_t call,
-                        void *data, __u64 *count)
+static bool iterate_bucket(struct cfs_hash *hs, struct cfs_hash_bd *bd, cfs_hash_for_each_cb_t call,
+                           void *data, __u64 *count)
 {
     struct hlist_node *node, *next;
     struct hlist_head *head;
@@ -44,7 +44,7 @@ static bool walk_bucket(struct cfs_hash *hs, struct cfs_hash_bd *bd, cfs_hash_fo
 }
 
 /* call NULL: it only counts. */
-static __u64 walk(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data, int excl)
+static __u64 iterate(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data, int excl)
 {
     __u64 count = 0, hog = CFS_HASH_LOOP_HOG;
     struct cfs_hash_bd bd;
@@ -59,7 +59,7 @@ static __u64 walk(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data, 
         if (call == NULL)
             count += cfs_hash_bd_count_get(&bd);
         else
-            over = walk_bucket(hs, &bd, call, data, &count);
+            over = iterate_bucket(hs, &bd, call, data, &count);
         cfs_hash_bd_unlock(hs, &bd, excl);
         if (over)
             break;
@@ -77,12 +77,12 @@ static __u64 walk(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data, 
 
 void cfs_hash_for_each(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data)
 {
-    (void)walk(hs, call, data, 0);
+    (void)iterate(hs, call, data, 0);
 }
 
 void cfs_hash_for_each_safe(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data)
 {
-    (void)walk(hs, call, data, 1);
+    (void)iterate(hs, call, data, 1);
 }
 
 struct condition {
@@ -104,7 +104,7 @@ void cfs_hash_cond_del(struct cfs_hash *hs, cfs_hash_cond_opt_cb_t call, void *d
 {
     struct condition condition = {call, data};
 
-    (void)walk(hs, delete_if, &condition, 1);
+    (void)iterate(hs, delete_if, &condition, 1);
 }
 
 static int is_there(struct cfs_hash *hs, struct cfs_hash_bd *bd, struct hlist_node *node,
@@ -119,13 +119,14 @@ int cfs_hash_is_empty(struct cfs_hash *hs)
 {
     int empty = 1;
 
-    (void)walk(hs, is_there, &empty, 0);
+    (void)iterate(hs, is_there, &empty, 0);
     return empty;
 }
 
 __u64 cfs_hash_size_get(struct cfs_hash *hs)
 {
-    return cfs_hash_with_counter(hs) ? (__u64)atomic_read(&hs->hs_count) : walk(hs, NULL, NULL, 0);
+    return cfs_hash_with_counter(hs) ? (__u64)atomic_read(&hs->hs_count)
+                                     : iterate(hs, NULL, NULL, 0);
 }
 
 void cfs_hash_hlist_for_each(struct cfs_hash *hs, unsigned index, cfs_hash_for_each_cb_t call,
@@ -174,8 +175,8 @@ void cfs_hash_for_each_key(struct cfs_hash *hs, const void *key, cfs_hash_for_ea
  * reference that the iteration has keeps it in the chain, the iteration goes on behind it; else a
  * change of the bucket ends the bucket's part of it.
  */
-static bool walk_unlocked(struct cfs_hash *hs, struct cfs_hash_bd *bd, cfs_hash_for_each_cb_t call,
-                          void *data, int *count)
+static bool iterate_unlocked(struct cfs_hash *hs, struct cfs_hash_bd *bd,
+                             cfs_hash_for_each_cb_t call, void *data, int *count)
 {
     bool stays = !cfs_hash_with_rehash_key(hs) && cfs_hash_with_no_itemref(hs) &&
                  hs->hs_ops->hs_put_locked != NULL;
@@ -211,8 +212,8 @@ static bool walk_unlocked(struct cfs_hash *hs, struct cfs_hash_bd *bd, cfs_hash_
 }
 
 /* How many objects it has seen. */
-static int walk_all_unlocked(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data,
-                             unsigned start)
+static int iterate_all_unlocked(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, void *data,
+                                unsigned start)
 {
     unsigned i, buckets = CFS_HASH_NBKT(hs);
     struct cfs_hash_bd bd;
@@ -223,7 +224,7 @@ static int walk_all_unlocked(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, v
     for (i = 0; i < buckets && !over; i++) {
         bd.bd_bucket = hs->hs_buckets[(start + i) & (buckets - 1)];
         cfs_hash_bd_lock(hs, &bd, 0);
-        over = walk_unlocked(hs, &bd, call, data, &count);
+        over = iterate_unlocked(hs, &bd, call, data, &count);
         cfs_hash_bd_unlock(hs, &bd, 0);
     }
     cfs_hash_unlock(hs, 0);
@@ -243,7 +244,7 @@ int libcfs_hash_for_each_nolock(struct cfs_hash *hs, cfs_hash_for_each_cb_t call
         !cfs_hash_with_no_itemref(hs) || !has_references(hs))
         return -EOPNOTSUPP;
     enter(hs);
-    (void)walk_all_unlocked(hs, call, data, (unsigned)start);
+    (void)iterate_all_unlocked(hs, call, data, (unsigned)start);
     leave(hs);
     return 0;
 }
@@ -255,7 +256,7 @@ int cfs_hash_for_each_empty(struct cfs_hash *hs, cfs_hash_for_each_cb_t call, vo
     if (cfs_hash_with_no_lock(hs) || !has_references(hs))
         return -EOPNOTSUPP;
     enter(hs);
-    while (walk_all_unlocked(hs, call, data, 0) > 0)
+    while (iterate_all_unlocked(hs, call, data, 0) > 0)
         CDEBUG(D_INFO, "Try to empty hash: %s, loop: %u\n", hs->hs_name, loops++);
     leave(hs);
     return 0;

@@ -18,7 +18,7 @@ static const struct gni_how counted = {.counters = true};
 /* The entry that releases a multi-receive buffer counts as a receive. */
 static int multi_counter_body(struct rank *rank)
 {
-    uint8_t buffer[100];
+    uint8_t buffer[100], words[42] = {0};
     struct iovec iov = {buffer, sizeof(buffer)};
     struct fi_msg message = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC};
     struct fi_cq_tagged_entry entry;
@@ -26,7 +26,7 @@ static int multi_counter_body(struct rank *rank)
 
     TRY(gni_open(&side, rank, &counted));
     EXPECT_IS(fi_recvmsg(side.ep, &message, FI_MULTI_RECV), 0);
-    EXPECT_IS(gni_again(&side, fi_inject(side.ep, "forty-two", 42, side.peers[0])), 0);
+    EXPECT_IS(gni_again(&side, fi_inject(side.ep, words, 42, side.peers[0])), 0);
     TRY(gni_entry(&side, side.rx_cq, &entry));
     EXPECT_IS(entry.flags, FI_MSG | FI_RECV);
     TRY(gni_entry(&side, side.rx_cq, &entry));

@@ -33,7 +33,7 @@ PMI1_FUNCTIONS = """PMI_Abort PMI_Args_to_keyval PMI_Barrier PMI_Finalize PMI_Fr
     PMI_KVS_Get_value_length_max PMI_KVS_Iter_first PMI_KVS_Iter_next PMI_KVS_Put PMI_Lookup_name PMI_Parse_option
     PMI_Publish_name PMI_Spawn_multiple PMI_Unpublish_name""".split()
 CRAY_FUNCTIONS = """PMI_Allgather PMI_Allgatherv PMI_Bcast PMI_Get_nid PMI_Get_numpes_on_smp
-    PMI_Get_numpes_in_app_on_smp PMI_Get_version PMI_Get_version_info""".split()
+    PMI_Get_numpes_in_app_on_smp PMI_Get_version PMI_Get_version_info PMI_Get_rank_in_app PMI_Get_app_size PMI_Get_pes_on_smp PMI_Get_nidlist_ptr""".split()
 
 
 @pytest.fixture(scope="module")

@@ -78,8 +78,8 @@ def test_example_is_short(path):
 def test_every_rule_is_documented_and_has_programs(listed):
     page = (jacquard.ROOT / "docs" / "findings.md").read_text()
     assert re.findall(r"^\| `([a-z]+\.[a-z-]+)` \| (error|warning|count) \|", page, re.M) == list(listed.items())
-    # The rules of LNet are about the stack itself.
-    of_programs = [rule for rule in listed if not rule.startswith("lnet.")]
+    # The rules of LNet are about the stack itself; lnet_libcfs_crash breaks that of libcfs, which is about kernel code.
+    of_programs = [rule for rule in listed if not rule.startswith(("lnet.", "libcfs."))]
     assert RULES == sorted(of_programs)
     for rule in of_programs:
         assert f"[bad](examples/findings/{rule}-bad.c)" in page and f"[mended](examples/findings/{rule}-mended.c)" in page

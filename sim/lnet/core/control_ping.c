@@ -63,7 +63,7 @@ static int ask(struct lnet_process_id target, int timeout_ms, struct lnet_ping_i
     return rc != 0 ? rc : bytes;
 }
 
-static void swap(struct lnet_ping_info *info, uint32_t room)
+static void swab_info(struct lnet_ping_info *info, uint32_t room)
 {
     uint32_t i;
 
@@ -86,7 +86,7 @@ static int read_answer(struct lnet_ping_info *answer, int bytes, struct lnet_pro
     if (bytes < (int)sizeof(*answer))
         return -EPROTO;
     if (answer->pi_magic == __builtin_bswap32(LNET_PROTO_PING_MAGIC))
-        swap(answer, room);
+        swab_info(answer, room);
     if (answer->pi_magic != LNET_PROTO_PING_MAGIC ||
         (answer->pi_features & LNET_PING_FEAT_NI_STATUS) == 0)
         return -EPROTO;

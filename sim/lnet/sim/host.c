@@ -150,7 +150,7 @@ void lnet_host_warn(struct lnet_node *node, enum lnet_warning warning, const cha
                        "%s", text);
 }
 
-static void panic(struct lnet_node *node, const char *text, bool of_program)
+static void stop_node(struct lnet_node *node, const char *text, bool of_program)
 {
     if (node->state == LNET_PANICKED)
         return;
@@ -166,7 +166,7 @@ static void panic(struct lnet_node *node, const char *text, bool of_program)
 
 void lnet_host_panic(struct lnet_node *node, const char *text)
 {
-    panic(node, text, false);
+    stop_node(node, text, false);
     if (on_panic != NULL && sim_fiber_self() != NULL)
         sim_wait_until(SIM_NEVER, &down); /* until the node's crash ends the fiber */
 }
@@ -236,7 +236,7 @@ static void libcfs_bug(const char *text)
         return;
 
     host = node->host;
-    panic(node, text, true);
+    stop_node(node, text, true);
     if (host->calling && host->locked && host->holder == fiber) {
         host->left = fiber;
         _longjmp(host->exit_point, 1);

@@ -4,7 +4,7 @@
 
 /* ---- chains ---------------------------------------------------------------------------------- */
 
-/* What is at hsb_head, for each chain. */
+/* One chain of a bucket; hsb_head points to an array of them. */
 struct chain {
     struct hlist_head head;
     struct hlist_node *tail; /* NULL: it is empty */

@@ -168,7 +168,7 @@ static void m0_159_vectors_without_memory(void **state)
     m0_fi_enable_once("m0_bufvec_alloc_aligned", "oom");
     assert_int_equal(m0_bufvec_alloc_aligned(&vector, 1, 64, 6), -ENOMEM);
     assert_null(vector.ov_buf);
-    /* What a source gave before it was empty goes back there. */
+    /* An allocation that fails midway returns its memory to the source. */
     m0_aligned_source_set(&source);
     assert_int_equal(m0_bufvec_alloc_aligned(&vector, 3, 64, 6), -ENOMEM);
     assert_true(taken == 0 && vector.ov_buf == NULL);

@@ -65,7 +65,7 @@ struct sci_card {
     unsigned next_interrupt, next_data_interrupt, next_id;
 };
 
-/* What has happened to a segment, for the calls that wait for it. */
+/* An event of a segment, kept for the calls that wait for one. */
 struct sci_event {
     sci_segment_cb_reason_t reason;
     unsigned node;

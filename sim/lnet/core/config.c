@@ -323,7 +323,7 @@ static bool check_drivers(const struct lnet_node *node, const struct lnet_config
     return good;
 }
 
-/* What has no effect, and what the reader of a file has found. */
+/* Warns of settings without an effect, and of what the reader of a file has found. */
 static void warn(struct lnet_node *node, const struct lnet_config_net *nets, uint32_t count)
 {
     uint32_t i;

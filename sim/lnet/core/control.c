@@ -206,7 +206,7 @@ static int driver_control(struct lnet_node *node, unsigned command, struct libcf
     return net->lnd->control(ni, command, data);
 }
 
-/* What a node has whether LNet is up or not; 1: it is none of these commands. */
+/* Commands that a node answers whether LNet is up or not. 1: the command is none of them. */
 static int control_always(struct lnet_node *node, unsigned command, void *argument)
 {
     struct libcfs_ioctl_data *data = argument;

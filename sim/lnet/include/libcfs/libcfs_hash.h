@@ -231,7 +231,7 @@ struct hlist_node *cfs_hash_bd_lookup_locked(struct cfs_hash *hs, struct cfs_has
                                              const void *key);
 struct hlist_node *cfs_hash_bd_peek_locked(struct cfs_hash *hs, struct cfs_hash_bd *bd,
                                            const void *key);
-/* What is there, with a reference; else it adds `hnode` (noref: it takes none). */
+/* Returns the entry with that key, with a reference; if there is none, adds `hnode`. */
 struct hlist_node *cfs_hash_bd_findadd_locked(struct cfs_hash *hs, struct cfs_hash_bd *bd,
                                               const void *key, struct hlist_node *hnode, int noref);
 struct hlist_node *cfs_hash_bd_finddel_locked(struct cfs_hash *hs, struct cfs_hash_bd *bd,

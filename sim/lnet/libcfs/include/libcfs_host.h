@@ -11,7 +11,7 @@
 
 struct libcfs_node;
 
-/* What is NULL is as without a host. */
+/* A member may be NULL: libcfs then does what it does in a program without LNet. */
 struct libcfs_host {
     /* Where the state of the caller's node is kept; NULL in it: there is none yet. It returns NULL:
      * the caller is on no node, and the state of the process counts. */

@@ -29,7 +29,7 @@ static inline void libcfs_list_del(struct list_head *entry)
         remove(removed__);                       \
     } while (0)
 #define list_del(entry) LIBCFS_LIST_REMOVE(libcfs_list_del, entry)
-/* Who is at the entry finds the next one. */
+/* The entry keeps its pointer to the next one, for readers that have reached the entry. */
 #define list_del_rcu(entry) LIBCFS_LIST_REMOVE(libcfs_list_del_rcu, entry)
 static inline bool list_empty_careful(const struct list_head *head)
 {

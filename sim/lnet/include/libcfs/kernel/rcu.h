@@ -120,7 +120,7 @@ static inline void hlist_add_head_rcu(struct hlist_node *node, struct hlist_head
     if (first != NULL)
         first->pprev = &node->next;
 }
-/* Who is at the node finds the next one. */
+/* The node keeps its pointer to the next one, for readers that have reached the node. */
 static inline void hlist_del_init_rcu(struct hlist_node *node)
 {
     if (hlist_unhashed(node))

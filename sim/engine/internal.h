@@ -19,16 +19,21 @@ struct poll_history {
     uint32_t quiet; /* polls begun since the last sim_wake */
     uint32_t length; /* of the presumed cycle; 0: none */
     uint32_t repeats; /* how many of the last polls equal the one `length` before */
-    /* Polls before it may be parked again: sim_wake may have been for something else, and of polls
-     * between which it reads memory, because that was written. */
-    uint8_t awake, written;
-    uint8_t learned_next;
-    uint16_t held; /* sim_hold: it must not be parked */
-    uint16_t locks; /* that the fiber has */
     uint16_t queues_only; /* sim_queues_only_begin: it reads no memory between its polls */
-    uint16_t same_poll; /* sim_same_poll_begin: it repeats one poll */
-    uint32_t in_same; /* polls since then, or since the last break */
+    uint8_t learned_next;
     bool idle; /* the last poll repeated the cycle, and there was no break since */
+    union {
+        uint64_t special; /* 0: no poll needs more than its record */
+        struct {
+            /* Polls before it may be parked again: sim_wake may have been for something else, and
+             * of polls between which it reads memory, because that was written. */
+            uint8_t awake, written;
+            uint16_t held; /* sim_hold: it must not be parked */
+            uint16_t locks; /* that the fiber has */
+            uint16_t same_poll; /* sim_same_poll_begin: it repeats one poll */
+        };
+    };
+    uint32_t in_same; /* polls since then, or since the last break */
     uint32_t alone; /* polls since another fiber of the group acted */
     uint32_t unheld; /* polls since time passed while the fiber had a lock, or was held */
     uint64_t acts; /* of its group, as the last poll saw it */

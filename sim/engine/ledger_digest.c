@@ -46,20 +46,41 @@ static uint64_t digest_partial(const uint8_t *bytes, unsigned first, unsigned co
     return product(load(word), a ^ part, b + part);
 }
 
-/* Words whose first has these keys. */
-static inline uint64_t digest_few(const uint8_t *at, uint64_t words, uint32_t a, uint32_t b)
+/* Less than 8 words of which the first is word 0. */
+static inline uint64_t digest_head(const uint8_t *at, uint64_t words)
 {
     uint64_t sum = 0;
 
-    for (; words > 0; words--, at += 8, a += A_STEP, b += B_STEP)
-        sum += product(load(at), a, b);
+#define WORD(i) product(load(at + 8 * (i)), A_FIRST + (i) * A_STEP, B_FIRST + (i) * B_STEP)
+    switch (words) {
+    case 7:
+        sum += WORD(6); /* fall through */
+    case 6:
+        sum += WORD(5); /* fall through */
+    case 5:
+        sum += WORD(4); /* fall through */
+    case 4:
+        sum += WORD(3); /* fall through */
+    case 3:
+        sum += WORD(2); /* fall through */
+    case 2:
+        sum += WORD(1); /* fall through */
+    case 1:
+        sum += WORD(0);
+    }
+#undef WORD
     return sum;
 }
 
 /* Whole words from word i on. Every processor computes the same value. */
 static uint64_t digest_each(const uint8_t *at, uint64_t words, uint64_t i)
 {
-    return digest_few(at, words, A_FIRST + (uint32_t)i * A_STEP, B_FIRST + (uint32_t)i * B_STEP);
+    uint32_t a = A_FIRST + (uint32_t)i * A_STEP, b = B_FIRST + (uint32_t)i * B_STEP;
+    uint64_t sum = 0;
+
+    for (; words > 0; words--, at += 8, a += A_STEP, b += B_STEP)
+        sum += product(load(at), a, b);
+    return sum;
 }
 
 #ifdef __SSE2__
@@ -175,7 +196,7 @@ static inline uint64_t digest(const void *bytes, uint64_t length, uint64_t offse
 uint64_t sim_ledger_digest(const void *bytes, uint64_t length, uint64_t offset)
 {
     if (sim_likely(length < FEW && length % 8 == 0 && offset == 0))
-        return digest_few(bytes, length / 8, A_FIRST, B_FIRST);
+        return digest_head(bytes, length / 8);
     return digest(bytes, length, offset, has_avx2());
 }
 

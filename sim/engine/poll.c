@@ -218,6 +218,18 @@ static inline bool knows_cycle(const struct poll_history *polls)
     return polls->same_poll > 0 && polls->in_same >= 2;
 }
 
+/* What a poll counts besides while polls->special is not 0. */
+static sim_noinline void record_special(struct poll_history *polls)
+{
+    if (polls->same_poll > 0)
+        polls->in_same = polls->count == 1 ? 1 : polls->in_same + 1;
+    polls->awake -= polls->awake > 0;
+    if (polls->written > 0 && polls->queues_only == 0)
+        polls->written--; /* the program has read its memory */
+    if (polls->held > 0)
+        polls->unheld = 0;
+}
+
 /* Notes a poll. */
 static inline void record(struct poll_history *polls, const struct sim_wait *wait,
                           bool (*ready)(const void *what), sim_time_t cost, sim_time_t start)
@@ -229,14 +241,11 @@ static inline void record(struct poll_history *polls, const struct sim_wait *wai
     polls->polled[at].what = wait->what;
     polls->polled[at].ready = ready;
     polls->start = start;
-    if (sim_unlikely(polls->same_poll > 0))
-        polls->in_same = polls->count == 1 ? 1 : polls->in_same + 1;
     polls->quiet++;
-    polls->awake -= polls->awake > 0;
-    if (sim_unlikely(polls->written > 0) && polls->queues_only == 0)
-        polls->written--; /* the program has read its memory */
     polls->alone++;
-    polls->unheld = polls->held > 0 ? 0 : polls->unheld + 1;
+    polls->unheld++;
+    if (sim_unlikely(polls->special != 0))
+        record_special(polls);
     mark = polls->mark;
     polls->mark = 0;
     if (polls->count == 1) { /* its distance means nothing: equal to no other */
@@ -441,18 +450,15 @@ static bool settle_in_poll(struct sim_fiber *self, const struct sim_wait *wait,
     return sim_core.now >= end && sim_core.now > sim_core.local;
 }
 
-bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost)
+/* The rest of a poll that may find something, has to wait, or is one in which the fiber may be
+ * parked. */
+static sim_noinline bool poll_further(struct sim_fiber *self, const struct sim_wait *wait,
+                                      bool (*ready)(const void *what), sim_time_t cost)
 {
-    struct sim_fiber *self = sim_core.fiber;
     struct poll_history *polls = &self->polls;
-    sim_time_t end;
+    sim_time_t end = sim_core.local + cost;
 
-    assert(self != NULL && wait != NULL && ready != NULL);
-    record(polls, wait, ready, cost, sim_core.local);
-    if (sim_unlikely(polls->locks > 0))
-        return poll_locked(self, wait, ready, cost);
     self->polling = true;
-    end = sim_core.local + cost;
     if (sim_core.local > sim_core.now && settle_in_poll(self, wait, ready, end)) {
         sim_core.local = end;
         self->polling = false;
@@ -493,4 +499,28 @@ bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_
     sim_core.local = end;
     self->polling = false;
     return false;
+}
+
+bool sim_poll(const struct sim_wait *wait, bool (*ready)(const void *what), sim_time_t cost)
+{
+    struct sim_fiber *self = sim_core.fiber;
+    struct poll_history *polls = &self->polls;
+    sim_time_t local = sim_core.local;
+
+    assert(self != NULL && wait != NULL && ready != NULL);
+    record(polls, wait, ready, cost, local);
+    if (sim_unlikely(polls->locks > 0))
+        return poll_locked(self, wait, ready, cost);
+    /* Mostly nothing is there, and nothing can happen up to its end. */
+    if (local + cost < sim_core.horizon && local >= sim_core.now && !polls->idle &&
+        self->group == NULL) {
+        sim_core.now = local;
+        if (!ready(wait->what)) {
+            if (sim_unlikely(++sim_engine.polls >= sim_engine.alarm_polls))
+                sim_check_polls();
+            sim_core.local = local + cost;
+            return false;
+        }
+    }
+    return poll_further(self, wait, ready, cost);
 }

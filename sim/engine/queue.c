@@ -99,7 +99,7 @@ static struct sim_queue_entry *cell_alloc(struct sim_queue *queue)
 
 static void front_reset(struct sim_queue *queue)
 {
-    queue->head = queue->tail = queue->buffer + FRONT_GAP;
+    queue->head = queue->tail = queue->stop = queue->buffer + FRONT_GAP;
 }
 
 void sim_queue_init(struct sim_queue *queue)
@@ -211,12 +211,9 @@ static struct sim_queue_event *chunk_end(const struct sim_queue_slot *chain,
     return chain->end > chunk->entries && chain->end <= end ? chain->end : end;
 }
 
-/* Drops an entry whose timer was cancelled: true. */
-static bool drop(struct sim_queue *queue, uintptr_t word)
+static sim_noinline bool drop_timer(struct sim_queue *queue, struct sim_queue_entry *cell)
 {
-    struct sim_queue_entry *cell = (struct sim_queue_entry *)(word - 1);
-
-    if (sim_likely((word & 1) == 0) || cell->timer != NULL)
+    if (cell->timer != NULL)
         return false;
     assert(queue->cancelled > 0 && queue->count >= queue->cancelled);
     cell->next = queue->free_cells;
@@ -224,6 +221,12 @@ static bool drop(struct sim_queue *queue, uintptr_t word)
     queue->cancelled--;
     queue->count--;
     return true;
+}
+
+/* Drops an entry whose timer was cancelled: true. */
+static inline bool drop(struct sim_queue *queue, uintptr_t word)
+{
+    return sim_unlikely((word & 1) != 0) && drop_timer(queue, (struct sim_queue_entry *)(word - 1));
 }
 
 /* Number of entries, or `most` + 1 when there are more. */
@@ -268,6 +271,7 @@ static bool chain_all_equal(const struct sim_queue_slot *chain)
 static sim_noinline void front_grow(struct sim_queue *queue, size_t more)
 {
     size_t count = (size_t)(queue->tail - queue->head), capacity;
+    ptrdiff_t stop = queue->stop - queue->head;
     struct sim_queue_event *buffer = queue->buffer;
 
     capacity = (size_t)(queue->limit - buffer);
@@ -288,6 +292,7 @@ static sim_noinline void front_grow(struct sim_queue *queue, size_t more)
     }
     queue->head = buffer + FRONT_GAP;
     queue->tail = queue->head + count;
+    queue->stop = queue->head + stop;
 }
 
 static inline void front_room(struct sim_queue *queue, size_t more)
@@ -322,7 +327,6 @@ static sim_noinline void front_put_back(struct sim_queue *queue)
     for (entry = queue->head; entry < queue->tail; entry++)
         wheel_push(queue, entry->time, entry->word);
     front_reset(queue);
-    queue->low = 0;
     queue->front_end = wheel_base(queue, wheel_lowest(queue));
 }
 
@@ -334,6 +338,7 @@ static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t wor
     front_room(queue, 1);
     if (queue->head == queue->tail || queue->tail[-1].time <= time) {
         at = queue->tail++;
+        queue->stop++;
     } else {
         size_t before, after;
 
@@ -351,6 +356,7 @@ static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t wor
                 return false;
             memmove(at + 1, at, after * sizeof *at);
             queue->tail++;
+            queue->stop++;
         }
     }
     at->time = time;
@@ -365,10 +371,13 @@ static bool front_insert(struct sim_queue *queue, sim_time_t time, uintptr_t wor
 static void front_take(struct sim_queue *queue, struct sim_queue_slot chain, size_t count)
 {
     struct sim_queue_chunk *chunk = chain.first, *next;
-    struct sim_queue_event *tail, *first; /* first: of the chain's own */
+    struct sim_queue_event *tail;
 
     front_room(queue, count);
-    first = tail = queue->tail;
+    tail = queue->tail;
+    /* What comes before the chain is not later than any of it, so no insertion goes beyond. */
+    if (queue->head == tail)
+        tail[-1].time = 0;
     for (;; chunk = next) {
         struct sim_queue_event *end = chunk_end(&chain, chunk), *entry, *at;
 
@@ -378,7 +387,7 @@ static void front_take(struct sim_queue *queue, struct sim_queue_slot chain, siz
             if (drop(queue, taken.word))
                 continue;
             __builtin_prefetch((const void *)taken.word);
-            for (at = tail++; at > first && at[-1].time > taken.time; at--)
+            for (at = tail++; at[-1].time > taken.time; at--)
                 *at = at[-1];
             *at = taken;
         }
@@ -513,7 +522,7 @@ bool sim_queue_fill(struct sim_queue *queue, sim_time_t until)
         if (base > queue->front_end)
             queue->front_end = base;
     }
-    queue->low = large || queue->words == 0 ? 0 : QUEUE_PREFETCH;
+    queue->stop = queue->tail - (large || queue->words == 0 ? 0 : QUEUE_PREFETCH);
     return queue->head != queue->tail;
 }
 
@@ -527,10 +536,9 @@ static sim_noinline void push_early(struct sim_queue *queue, sim_time_t time, ui
         wheel_push(queue, time, word);
 }
 
-void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
+void sim_queue_push_elsewhere(struct sim_queue *queue, sim_time_t time, uintptr_t word)
 {
     assert(time >= queue->floor); /* nothing happens in the past */
-    queue->count++;
     if (time < queue->front_end) {
         push_early(queue, time, word);
         return;
@@ -551,6 +559,7 @@ static void compact(struct sim_queue *queue)
         if (!drop(queue, entry->word))
             *kept++ = *entry;
     queue->tail = kept;
+    queue->stop = queue->head;
     wheel_renew(queue, queue->width);
     if (queue->words == 0)
         queue->front_end = SIM_NEVER;

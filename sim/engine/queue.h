@@ -84,7 +84,7 @@ struct sim_queue {
     sim_time_t front_end;
     sim_time_t last;
     sim_time_t floor; /* time of the last entry taken out */
-    uint32_t low; /* with fewer entries in the front, more can be had from the wheel */
+    struct sim_queue_event *stop; /* from here on, more entries can be had from the wheel */
     uint32_t words; /* which words of `map` are not 0 */
     uint32_t width; /* bits: of a slot of the lowest level */
     uint64_t count; /* entries, cancelled ones included */
@@ -101,8 +101,30 @@ struct sim_queue {
 void sim_queue_init(struct sim_queue *queue);
 void sim_queue_fini(struct sim_queue *queue);
 
-void sim_queue_push(struct sim_queue *queue, sim_time_t time,
-                    uintptr_t word); /* time >= that of the last pop */
+/* What sim_queue_push() does where more than a store is due. */
+void sim_queue_push_elsewhere(struct sim_queue *queue, sim_time_t time, uintptr_t word);
+
+/* time >= that of the last pop */
+static inline void sim_queue_push(struct sim_queue *queue, sim_time_t time, uintptr_t word)
+{
+    struct sim_queue_slot *slot;
+    struct sim_queue_event *entry;
+
+    queue->count++;
+    /* Mostly the time lies in the lowest level, and its slot has room in its last chunk. (Of an
+     * empty wheel all slots are empty.) */
+    if (sim_likely(time >= queue->front_end && (time ^ queue->last) >> queue->width < 256)) {
+        slot = &queue->slots[(uint8_t)(time >> queue->width)];
+        entry = slot->end;
+        if (sim_likely(((uintptr_t)entry & (QUEUE_CHUNK_BYTES - 1)) != 0)) {
+            entry->time = time;
+            entry->word = word;
+            slot->end = entry + 1;
+            return;
+        }
+    }
+    sim_queue_push_elsewhere(queue, time, word);
+}
 
 /* Fills the front as far as entries can be due at `until` or before. False: it is still empty. */
 bool sim_queue_fill(struct sim_queue *queue, sim_time_t until);
@@ -114,8 +136,7 @@ bool sim_queue_fill(struct sim_queue *queue, sim_time_t until);
  */
 static inline bool sim_queue_ready(struct sim_queue *queue, sim_time_t until)
 {
-    return sim_likely(queue->tail - queue->head > (ptrdiff_t)queue->low) ||
-           sim_queue_fill(queue, until);
+    return sim_likely(queue->head < queue->stop) || sim_queue_fill(queue, until);
 }
 
 /* Nothing is going to happen: there are no entries but those of cancelled timers. */
@@ -141,8 +162,8 @@ static inline struct sim_event *sim_queue_pop(struct sim_queue *queue)
     struct sim_timer *timer;
     unsigned stage;
 
-    __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word, 1);
-    if (queue->count >= QUEUE_PREFETCH_LEAST) {
+    if (sim_unlikely(queue->count >= QUEUE_PREFETCH_LEAST)) {
+        __builtin_prefetch((const void *)entry[QUEUE_PREFETCH].word, 1);
 #pragma GCC unroll 3
         for (stage = 0; stage < QUEUE_STAGES; stage++) {
             const struct sim_queue_event *ahead = entry + QUEUE_STAGE * (QUEUE_STAGES - stage);

@@ -256,7 +256,7 @@ struct sim_fiber *sim_dispatch(void)
             continue;
         }
         event = sim_queue_pop(queue);
-        if (event == NULL)
+        if (sim_unlikely(event == NULL))
             continue;
         sim_core.now = time;
         sim_update_horizon();

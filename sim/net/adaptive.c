@@ -280,7 +280,7 @@ static uint32_t split_over_minimal_paths(const struct context *in, struct path_b
  * visits, until it leaves the group. Behind the root of a non-minimal path there are no decisions,
  * only the choice of the least busy of parallel links.
  */
-static sim_noinline bool choose_path(struct net *net, const struct net_transfer *transfer,
+static inline bool choose_path(struct net *net, const struct net_transfer *transfer,
                                      struct net_path *path, uint32_t source, uint32_t target,
                                      uint64_t choice)
 {
@@ -335,41 +335,9 @@ static sim_noinline bool choose_path(struct net *net, const struct net_transfer 
     return true;
 }
 
-/*
- * Between two routers of a chassis the minimal path is one link. If that is idle, no decision is
- * due: takes it.
- */
-static inline bool take_idle_link(const struct net *net, const struct net_route_bias *bias,
-                                  struct net_path *path, uint32_t source, uint32_t target)
-{
-    const struct dragonfly *fly = net->dragonfly;
-    const struct dragonfly_position *from = &fly->positions[source], *to = &fly->positions[target];
-    uint32_t link = source * PORTS + dragonfly_green_port(from->slot, to->slot);
-
-    assert(source != target);
-    if (from->chassis != to->chassis || from->group != to->group || net->impaired ||
-        net->busy_until[link] > sim_now() + net->send_delay || bias->min_add > bias->non_add)
-        return false;
-    net_dragonfly_begin(fly, path, net_dragonfly_width(net, source, target));
-    __builtin_prefetch(&net->traffic[link], 1);
-    path->link[0] = link;
-    path->color[0] = COLOR_GREEN;
-    path->links = 1;
-    path->root = 0;
-    path->propagation = net->speed[COLOR_GREEN][LANES].hop;
-    return true;
-}
-
 bool net_dragonfly_adaptive_path(struct net *net, const struct net_transfer *transfer,
                                  struct net_path *path, uint32_t source, uint32_t target)
 {
-    const struct dragonfly *fly = net->dragonfly;
-    uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0;
-    uint64_t choice = sim_random_next(&fly->random[source]);
-
-    assert(class < 4);
-    if ((transfer->packets == 1 || !fly->only_minimal[class]) &&
-        take_idle_link(net, fly->bias[class], path, source, target))
-        return true;
-    return choose_path(net, transfer, path, source, target, choice);
+    return choose_path(net, transfer, path, source, target,
+                       sim_random_next(&net->dragonfly->random[source]));
 }

@@ -282,8 +282,16 @@ sim_time_t net_path_latency(const struct net *net, const struct net_path *path,
 
 /* stream_tail.c: the time that the last packet of an adaptive transfer waits for other packets of
  * its own message, beyond its feed and the links' propagation */
-sim_time_t net_stream_tail(const struct net *net, const struct net_transfer *transfer,
-                           sim_time_t feed);
+sim_time_t net_stream_tail_of(const struct net *net, const struct net_transfer *transfer,
+                              sim_time_t feed);
+static inline sim_time_t net_stream_tail(const struct net *net, const struct net_transfer *transfer,
+                                         sim_time_t feed)
+{
+    assert(net_mode_adaptive(transfer->route) || transfer->packet_interval_ps == 0);
+    if (transfer->packet_interval_ps == 0 || transfer->stream_packets + transfer->packets <= 1)
+        return 0;
+    return net_stream_tail_of(net, transfer, feed);
+}
 
 /* flow_order.c: returns the arrival, or later so that it does not overtake an earlier transfer of
  * the flow; records it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sending a transfer: path, links, injected faults, arrival. */
-#include "internal.h"
+#include "idle_link.h"
 
 #include <assert.h>
 #include "engine/trace.h"
@@ -145,26 +145,13 @@ static void refuse(struct net *net, struct net_transfer *transfer)
     sim_event_schedule(&transfer->event, sim_now());
 }
 
-void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
+/* Counts the transfer, and returns when it arrives; SIM_NEVER: there is no live path. */
+static sim_time_t reserve(struct net *net, struct net_transfer *transfer, sim_time_t feed)
 {
-    struct net_flight *flight = &transfer->flight;
     struct net_path path;
     sim_time_t arrival;
     bool reachable, counted = false;
 
-    assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
-    if (sim_unlikely(net->counters.first == 0))
-        net->counters.first = sim_now();
-    transfer->status = NET_DELIVERED;
-    transfer->poisoned = false;
-    transfer->duplicated = false;
-    if (net->fidelity == NET_F2) {
-        if (sim_unlikely(net->impaired) && !net->topology->route(net, transfer, &path))
-            refuse(net, transfer);
-        else
-            net_packet_send(net, transfer, feed);
-        return;
-    }
     if (sim_likely(net->fidelity == NET_F1)) {
         if (sim_unlikely(net_hashes_lines(net, transfer))) {
             reachable = net_hashed_reserve(net, transfer, feed, &path, &arrival);
@@ -179,12 +166,41 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     } else {
         reachable = net_closed_form(net, transfer, feed, &path, &arrival);
     }
-    if (sim_unlikely(!reachable)) {
-        refuse(net, transfer);
-        return;
-    }
+    if (sim_unlikely(!reachable))
+        return SIM_NEVER;
     if (!counted)
         net_count(net, transfer, &path);
+    return arrival;
+}
+
+void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
+{
+    struct net_flight *flight = &transfer->flight;
+    sim_time_t arrival;
+
+    assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
+    if (sim_unlikely(net->counters.first == 0))
+        net->counters.first = sim_now();
+    transfer->status = NET_DELIVERED;
+    transfer->poisoned = false;
+    transfer->duplicated = false;
+    if (!net_mode_adaptive(transfer->route) || !net_has_idle_links(net) ||
+        net_is_train(net, transfer) || !net_idle_reserve(net, transfer, feed, &arrival)) {
+        if (sim_unlikely(net->fidelity == NET_F2)) {
+            struct net_path path;
+
+            if (sim_unlikely(net->impaired) && !net->topology->route(net, transfer, &path))
+                refuse(net, transfer);
+            else
+                net_packet_send(net, transfer, feed);
+            return;
+        }
+        arrival = reserve(net, transfer, feed);
+        if (sim_unlikely(arrival == SIM_NEVER)) {
+            refuse(net, transfer);
+            return;
+        }
+    }
     if (sim_unlikely(net->packet_point->rules != NULL))
         arrival += net_fault_apply(net, transfer, transfer->packets);
     if (!net_mode_adaptive(transfer->route))

@@ -80,8 +80,8 @@ static double far_tail(const struct net_stream_paths *paths, const struct stream
     return least((double)paths->far_wait, work - time);
 }
 
-static sim_noinline sim_time_t tail_of(const struct net *net, const struct net_transfer *transfer,
-                                       sim_time_t feed)
+sim_time_t net_stream_tail_of(const struct net *net, const struct net_transfer *transfer,
+                              sim_time_t feed)
 {
     struct stream stream = {
         .units = transfer->last_units,
@@ -102,13 +102,4 @@ static sim_noinline sim_time_t tail_of(const struct net *net, const struct net_t
     stream.time = most(stream.time - stream.interval, 0);
     tail = most(near_tail(&paths, &stream), far_tail(&paths, &stream));
     return tail < stream.time * NEGLIGIBLE ? 0 : (sim_time_t)tail;
-}
-
-sim_time_t net_stream_tail(const struct net *net, const struct net_transfer *transfer,
-                           sim_time_t feed)
-{
-    assert(net_mode_adaptive(transfer->route) || transfer->packet_interval_ps == 0);
-    if (transfer->packet_interval_ps == 0 || transfer->stream_packets + transfer->packets <= 1)
-        return 0;
-    return tail_of(net, transfer, feed);
 }

@@ -109,12 +109,18 @@ static sim_noinline enum aries_smsg_record_state find_anywhere(struct gni_ep *ep
     return read_at != 0 ? record_state_at(ep, *offset = 0, number) : ARIES_SMSG_ABSENT;
 }
 
+/* Record `number` has not begun to arrive at the only place where it may. */
+static inline bool is_absent(const struct gni_ep *ep, uint32_t read_at, uint32_t number)
+{
+    return read_at + ARIES_SMSG_UNIT <= ep->rx_bytes && !has_begun(ep, read_at, number) &&
+           !may_start_over(ep, read_at, number);
+}
+
 /* Most calls find that the record has not begun to arrive at the only place where it may. */
 enum aries_smsg_record_state aries_smsg_find_record(struct gni_ep *ep, uint32_t read_at,
                                                     uint32_t number, uint32_t *offset)
 {
-    if (read_at + ARIES_SMSG_UNIT <= ep->rx_bytes && !has_begun(ep, read_at, number) &&
-        !may_start_over(ep, read_at, number))
+    if (is_absent(ep, read_at, number))
         return ARIES_SMSG_ABSENT;
     return find_anywhere(ep, read_at, number, offset);
 }
@@ -126,14 +132,21 @@ uint32_t aries_smsg_current_span(const struct gni_ep *ep)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
+static sim_noinline bool message_found(struct gni_ep *ep)
+{
+    uint32_t offset;
+
+    return find_anywhere(ep, ep->rx_at, ep->rx_received, &offset) != ARIES_SMSG_ABSENT;
+}
+
 /* Whether GNI_SmsgGetNext has a message or work to do. */
 static bool message_or_work(const void *what)
 {
     struct gni_ep *ep = (struct gni_ep *)what;
-    uint32_t offset;
 
-    return aries_smsg_find_record(ep, ep->rx_at, ep->rx_received, &offset) != ARIES_SMSG_ABSENT ||
-           ep->credits_lost || !aries_list_empty(&ep->nic->smsg_returns);
+    if (ep->credits_lost || !aries_list_empty(&ep->nic->smsg_returns))
+        return true;
+    return !is_absent(ep, ep->rx_at, ep->rx_received) && message_found(ep);
 }
 
 /* Makes the next message current, whatever its tag. */

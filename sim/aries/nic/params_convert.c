@@ -193,4 +193,6 @@ void aries_params_to_timing(const struct aries_params *params, struct aries_timi
     for (i = 0; i < G_N_ELEMENTS(timing_fields); i++)
         store((char *)timing + timing_fields[i].offset, timing_fields[i].unit,
               get(params, timing_fields[i].name), call_scale);
+    for (i = 0; i <= ARIES_STORE_SHORT; i++)
+        timing->store_times[i] = aries_store_formula(timing, i);
 }

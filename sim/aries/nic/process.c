@@ -252,8 +252,11 @@ void aries_process_exit(struct aries_process *process)
 
 void aries_process_notify(struct aries_process *process)
 {
+    if (sim_unlikely(process == NULL))
+        return;
+    process->notices++;
     aries_process_wake(process);
-    if (sim_unlikely(process != NULL && process->msgqs != NULL))
+    if (sim_unlikely(process->msgqs != NULL))
         aries_msgq_notify(process->msgqs);
 }
 

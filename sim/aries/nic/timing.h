@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include "engine/sim.h"
 
+#define ARIES_STORE_BURST_BYTES 1024 /* number of bytes stored at the short rate */
+#define ARIES_STORE_SHORT 128 /* bytes: the times of no more are in a table */
+
 /* Times in ps, rates in bytes per ns. The names follow the keys of docs/model.md. */
 struct aries_timing {
     sim_time_t cpu_fma, cpu_rdma, cpu_smsg, cpu_cqget, cpu_getcomp, cpu_getnext, cpu_release,
@@ -31,15 +34,14 @@ struct aries_timing {
     /* The first bytes that the CPU stores, which are faster, form a chunk of their own. */
     bool burst_apart;
     bool huge_pages; /* nodes have hugetlbfs mounted: GNI_MsgqInit */
+    sim_time_t store_times[ARIES_STORE_SHORT + 1]; /* [bytes]: see aries_store_time() */
 };
-
-#define ARIES_STORE_BURST_BYTES 1024 /* number of bytes stored at the short rate */
 
 /*
  * F(n): CPU time for storing n bytes into the FMA window, without the 8 bytes that cpu_fma
  * includes.
  */
-static inline sim_time_t aries_store_time(const struct aries_timing *timing, uint64_t bytes)
+static inline sim_time_t aries_store_formula(const struct aries_timing *timing, uint64_t bytes)
 {
     double ns;
 
@@ -50,6 +52,12 @@ static inline sim_time_t aries_store_time(const struct aries_timing *timing, uin
     if (bytes > ARIES_STORE_BURST_BYTES)
         ns += (double)(bytes - ARIES_STORE_BURST_BYTES) / timing->store_rate_long;
     return (sim_time_t)(ns * timing->store_scale * 1e3);
+}
+
+static inline sim_time_t aries_store_time(const struct aries_timing *timing, uint64_t bytes)
+{
+    return bytes <= ARIES_STORE_SHORT ? timing->store_times[bytes]
+                                      : aries_store_formula(timing, bytes);
 }
 
 #endif

@@ -36,6 +36,41 @@ uint64_t aries_chunk_range_end(const struct aries_txn *txn, uint64_t offset)
     return packet_end(txn, offset, MIN(packets, txn->source->sim->chunk_most));
 }
 
+/*
+ * Data bytes of a chunk's packets: the first packet up to a boundary, then `rest` full packets,
+ * then the tail.
+ */
+struct pieces {
+    uint32_t first, rest, tail;
+};
+
+static struct pieces pieces_of(const struct aries_chunk *chunk)
+{
+    uint64_t start = chunk->txn->work.remote_addr + chunk->offset;
+    struct pieces pieces = {.first = ARIES_PACKET_BYTES - (uint32_t)(start % ARIES_PACKET_BYTES)};
+
+    if (pieces.first >= chunk->bytes) {
+        pieces.first = chunk->bytes;
+    } else {
+        pieces.rest = (chunk->bytes - pieces.first) / ARIES_PACKET_BYTES;
+        pieces.tail = (chunk->bytes - pieces.first) % ARIES_PACKET_BYTES;
+    }
+    assert(pieces.first + pieces.rest * ARIES_PACKET_BYTES + pieces.tail == chunk->bytes);
+    return pieces;
+}
+
+/* Number of NIC flits of the packets that carry the chunk's data. */
+static uint32_t flits_of(const struct aries_chunk *chunk)
+{
+    struct pieces pieces;
+
+    if (chunk->packets == 1)
+        return 1 + aries_data_flits(chunk->bytes);
+    pieces = pieces_of(chunk);
+    return chunk->packets + aries_data_flits(pieces.first) +
+           pieces.rest * aries_data_flits(ARIES_PACKET_BYTES) + aries_data_flits(pieces.tail);
+}
+
 struct aries_chunk *aries_chunk_cut(struct aries_txn *txn, uint64_t offset, uint64_t end)
 {
     struct aries_chunk *chunk = aries_chunk_new(aries_txn_fabric(txn), (uint32_t)(end - offset));
@@ -46,6 +81,7 @@ struct aries_chunk *aries_chunk_cut(struct aries_txn *txn, uint64_t offset, uint
     chunk->txn = txn;
     chunk->offset = offset;
     chunk->packets = (uint32_t)(last - first + 1);
+    chunk->flits = flits_of(chunk);
     assert(txn->refs > 0 && txn->offset == offset);
     txn->refs++;
     txn->chunks_open++;
@@ -122,29 +158,6 @@ bool aries_chunk_read_local(struct aries_txn *txn, struct aries_chunk *chunk)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/*
- * Data bytes of a chunk's packets: the first packet up to a boundary, then `rest` full packets,
- * then the tail.
- */
-struct pieces {
-    uint32_t first, rest, tail;
-};
-
-static struct pieces pieces_of(const struct aries_chunk *chunk)
-{
-    uint64_t start = chunk->txn->work.remote_addr + chunk->offset;
-    struct pieces pieces = {.first = ARIES_PACKET_BYTES - (uint32_t)(start % ARIES_PACKET_BYTES)};
-
-    if (pieces.first >= chunk->bytes) {
-        pieces.first = chunk->bytes;
-    } else {
-        pieces.rest = (chunk->bytes - pieces.first) / ARIES_PACKET_BYTES;
-        pieces.tail = (chunk->bytes - pieces.first) % ARIES_PACKET_BYTES;
-    }
-    assert(pieces.first + pieces.rest * ARIES_PACKET_BYTES + pieces.tail == chunk->bytes);
-    return pieces;
-}
-
 uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last)
 {
     struct pieces pieces;
@@ -161,14 +174,6 @@ uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uin
            pieces.rest * aries_data_phits(ARIES_PACKET_BYTES) + aries_data_phits(pieces.tail);
 }
 
-uint32_t aries_chunk_flits_of_many(const struct aries_chunk *chunk)
-{
-    struct pieces pieces = pieces_of(chunk);
-
-    return chunk->packets + aries_data_flits(pieces.first) +
-           pieces.rest * aries_data_flits(ARIES_PACKET_BYTES) + aries_data_flits(pieces.tail);
-}
-
 static uint32_t request_units(const struct aries_chunk *chunk, uint32_t *last)
 {
     const struct aries_work *work = &chunk->txn->work;
@@ -183,7 +188,7 @@ static uint32_t request_units(const struct aries_chunk *chunk, uint32_t *last)
 /* A request without data for memory has one flit: operands, lengths, addresses. */
 static uint32_t request_flits(const struct aries_chunk *chunk)
 {
-    return chunk->txn->work.op == ARIES_PUT ? aries_chunk_flits(chunk) : 2 * chunk->packets;
+    return chunk->txn->work.op == ARIES_PUT ? chunk->flits : 2 * chunk->packets;
 }
 
 /*
@@ -278,15 +283,15 @@ void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
 }
 
 /*
- * How long a packet of the request occupies the target's input. F2 holds back packets that come
- * faster.
+ * How long a packet of the request occupies the target's input. F2, whose chunks are single
+ * packets, holds back packets that come faster.
  */
 static sim_time_t request_drain(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
     const struct aries_work *work = &chunk->txn->work;
 
     if (work->op == ARIES_PUT)
-        return aries_chunk_flits(chunk) * timing->nic_flit / chunk->packets;
+        return chunk->flits * timing->nic_flit / chunk->packets;
     if (work->op == ARIES_GET)
         return MAX(timing->nic_flit, aries_host_read_service(timing));
     return work->op == ARIES_AMO ? timing->amo_gap : timing->nic_flit;
@@ -363,7 +368,7 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0;
     transfer->hash = line_of(work, chunk->offset);
     transfer->receiver_latency = aries_arrival_lag(work, &fabric->timing);
-    transfer->ejection_time = request_drain(chunk, &fabric->timing);
+    transfer->ejection_time = fabric->timing.chunk_packets == 1 ? request_drain(chunk, &fabric->timing) : 0;
     assert(transfer->units > 0 && transfer->last_units <= transfer->units);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;

@@ -58,11 +58,12 @@ struct aries_chunk {
     uint32_t bytes, packets;
     uint8_t refs; /* one for the request or response in flight, one for the landing in flight */
     uint8_t status, info;
-    bool admitted; /* holds the ORB entries of its packets */
-    bool received; /* has used its time of the target's receive side */
-    bool returned; /* its data has used its time of the source's receive side */
-    bool fetched; /* its atomic operation has waited for the unit and the cache line */
-    bool poisoned;
+    bool admitted : 1; /* holds the ORB entries of its packets */
+    bool received : 1; /* has used its time of the target's receive side */
+    bool returned : 1; /* its data has used its time of the source's receive side */
+    bool fetched : 1; /* its atomic operation has waited for the unit and the cache line */
+    bool poisoned : 1;
+    uint32_t flits; /* NIC flits of the packets that carry its data */
     uint8_t inline_data[ARIES_CHUNK_INLINE_BYTES];
 };
 _Static_assert(offsetof(struct aries_chunk, landing) == 4 * SIM_LINE &&
@@ -218,7 +219,6 @@ void aries_chunk_launch(struct aries_chunk *chunk,
  * arrives last.
  */
 uint32_t aries_chunk_units(const struct aries_chunk *chunk, uint32_t header, uint32_t *last);
-uint32_t aries_chunk_flits_of_many(const struct aries_chunk *chunk);
 void aries_source_response_arrived(
     struct sim_event *event); /* transfer.event: a response has arrived */
 void aries_source_chunk_lost(struct aries_chunk *chunk,
@@ -320,13 +320,6 @@ static inline sim_time_t aries_host_read_service(const struct aries_timing *timi
 static inline uint32_t aries_data_flits(uint32_t bytes)
 {
     return (bytes + 15) / 16;
-}
-
-/* Number of NIC flits of the packets that carry the chunk's data. */
-static inline uint32_t aries_chunk_flits(const struct aries_chunk *chunk)
-{
-    return chunk->packets == 1 ? 1 + aries_data_flits(chunk->bytes)
-                               : aries_chunk_flits_of_many(chunk);
 }
 
 #endif

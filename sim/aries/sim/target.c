@@ -18,7 +18,7 @@ static sim_time_t later(sim_time_t a, sim_time_t b)
 /* Time that a chunk's data packets need in a pipeline of the NIC. */
 static sim_time_t data_service(const struct aries_chunk *chunk, const struct aries_timing *timing)
 {
-    return aries_chunk_flits(chunk) * timing->nic_flit;
+    return chunk->flits * timing->nic_flit;
 }
 
 /* Reserves a receive pipeline for the chunk at its arrival. Returns how long it has to wait. */
@@ -87,19 +87,19 @@ static bool receive(struct aries_nic *nic, struct aries_chunk *chunk)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Whether the pages of a write are mapped. This is checked before the response is sent; the write
- * itself follows the response.
+ * Whether the pages of a write that begins at `memory` are mapped. This is checked before the
+ * response is sent; the write itself follows the response.
  */
-static bool mapped(struct aries_mr *mr, uint64_t address, uint32_t length)
+static bool mapped(struct aries_mr *mr, uint64_t address, const void *memory, uint32_t length)
 {
     uint64_t page;
     uint8_t byte;
 
     if (length == 0)
         return true;
-    if (!aries_mr_read(mr, address, &byte, 1))
+    if (!aries_copy(&byte, memory, 1))
         return false;
-    for (page = (address | 4095) + 1; page < address + length; page += 4096)
+    for (page = (address | 4095) + 1; sim_unlikely(page < address + length); page += 4096)
         if (!aries_mr_read(mr, page, &byte, 1))
             return false;
     return true;
@@ -153,6 +153,8 @@ static void land(struct sim_event *event)
     /* Avoids reading a cache line of the source. */
     struct aries_fabric *fabric = txn->work.target->fabric;
     uint64_t address = txn->work.remote_addr + chunk->offset;
+    struct aries_process *process = mr->process;
+    uint32_t notices = process != NULL ? process->notices : 0;
     bool whole;
 
     /*
@@ -179,9 +181,9 @@ static void land(struct sim_event *event)
      * Programs find messages by polling. A program that watches memory waits for the end of a PUT.
      */
     if (whole && !txn->work.remote_optional)
-        aries_process_written(mr->process);
-    else
-        aries_process_notify(mr->process);
+        aries_process_written(process);
+    else if (process != NULL && process->notices == notices)
+        aries_process_notify(process); /* its remote event has not done that */
     aries_mr_unref(mr);
     aries_chunk_unref(chunk);
 }
@@ -194,15 +196,19 @@ static void put(struct aries_nic *nic, struct aries_chunk *chunk)
     const struct aries_target target = target_of(nic, chunk);
     sim_time_t visible = sim_now() - timing->rspgen + timing->pcie_write + timing->poll;
     struct aries_mr *mr;
+    void *memory;
 
     assert(chunk->mr == NULL && work->op == ARIES_PUT);
     chunk->info = ARIES_CQ_CPLTN_DREQ;
     chunk->status = aries_target_check_put(&target, ARIES_WRITE,
                                            work->sync_flag ? &work->sync_flag_addr : NULL, &mr);
-    if (chunk->status == 0 && !mapped(mr, target.address, chunk->bytes))
-        chunk->status = A_STATUS_AT_PF_INV;
     if (chunk->status != 0)
         return;
+    memory = aries_mr_pointer(mr, target.address, 1);
+    if (!mapped(mr, target.address, memory, chunk->bytes)) {
+        chunk->status = A_STATUS_AT_PF_INV;
+        return;
+    }
     if (work->remote_wanted) {
         visible += timing->cqe;
         chunk->status = aries_target_event_status(mr, work->remote_optional);
@@ -212,7 +218,7 @@ static void put(struct aries_nic *nic, struct aries_chunk *chunk)
     chunk->refs++;
     chunk->landing.event.fire = land;
     chunk->landing.fetch = aries_landing_prefetch;
-    chunk->address = (uint64_t)(uintptr_t)aries_mr_pointer(mr, target.address, 1);
+    chunk->address = (uint64_t)(uintptr_t)memory;
     sim_prefetch_schedule(&chunk->landing, visible);
 }
 

@@ -122,12 +122,6 @@ void port_exit(int status)
     exit(status);
 }
 
-void port_panic(const char *text)
-{
-    fprintf(stderr, "%s\n", text);
-    abort();
-}
-
 void **port_slot(enum port_slot slot)
 {
     static void *slots[PORT_SLOTS];

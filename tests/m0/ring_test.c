@@ -3,7 +3,7 @@
  * The ring of event slots between two real processes, in memory that they share: the kernel's side
  * puts events, the process's side takes them and adds slots meanwhile.
  */
-#include <sched.h>
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 /* after those that it needs */
 #include <cmocka.h>
@@ -22,10 +24,11 @@
 /* The consumer's side is static in the compilation unit of the layer. */
 #include "net/lnet/lnet_main.c"
 
-enum { SLOTS = 64, PAGE = 4096 };
+enum { SLOTS = 64, PAGE = 4096, LOOKS = 200 };
 
 struct shared {
     struct nlx_core_transfer_mc ctm;
+    uint32_t for_event, for_slot; /* 1: the consumer, the producer sleeps */
     char pages[] __attribute__((aligned(PAGE))); /* a slot in each */
 };
 
@@ -64,21 +67,89 @@ static bool is_event(const struct nlx_core_buffer_event *event, uint64_t number)
            event->cbe_offset == wanted.cbe_offset && event->cbe_unlinked == wanted.cbe_unlinked;
 }
 
+/*
+ * A process that has nothing to do looks a few times and then sleeps until the other one has done
+ * something. sched_yield() instead would let every other process of a busy machine run first, at
+ * each of the many times that a small ring is full or empty.
+ */
+static void futex_sleep(uint32_t *sleeps)
+{
+    /* The other process may have died; the caller looks. */
+    const struct timespec second = {.tv_sec = 1};
+
+    syscall(SYS_futex, sleeps, FUTEX_WAIT, 1, &second, NULL, 0);
+    __atomic_store_n(sleeps, 0, __ATOMIC_RELAXED);
+}
+
+/* Called after the ring has changed. The fence belongs to the sleeping and not to the ring. */
+static void wake(uint32_t *sleeps)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(sleeps, __ATOMIC_RELAXED) != 0) {
+        __atomic_store_n(sleeps, 0, __ATOMIC_RELAXED);
+        syscall(SYS_futex, sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+static void tell_of_sleep(uint32_t *sleeps)
+{
+    __atomic_store_n(sleeps, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static bool is_full(struct nlx_core_bev_cqueue *q)
+{
+    return (uint64_t)m0_atomic64_get(&q->cbcq_count) + 1 >=
+           __atomic_load_n(&q->cbcq_nr, __ATOMIC_ACQUIRE);
+}
+
+static void wait_for_slot(struct shared *shared)
+{
+    struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
+    int looks;
+
+    for (looks = 0; is_full(q); looks++) {
+        if (looks < LOOKS)
+            continue;
+        tell_of_sleep(&shared->for_slot);
+        if (is_full(q))
+            futex_sleep(&shared->for_slot);
+    }
+}
+
+/* NULL: the producer has ended, and has left no event. */
+static struct nlx_core_buffer_event *next_event(struct shared *shared, pid_t producer)
+{
+    struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
+    struct nlx_core_buffer_event *event;
+    int looks;
+
+    for (looks = 0; (event = bev_cqueue_get(q)) == NULL; looks++) {
+        if (looks < LOOKS)
+            continue;
+        tell_of_sleep(&shared->for_event);
+        if ((event = bev_cqueue_get(q)) != NULL)
+            break;
+        futex_sleep(&shared->for_event);
+        if (waitpid(producer, NULL, WNOHANG) == producer)
+            return bev_cqueue_get(q);
+    }
+    return event;
+}
+
 /* The kernel never has more events than slots were promised: cbcq_nr - 1. */
 static void produce(struct nlx_kcore_transfer_mc *ktm, struct shared *shared, uint64_t count)
 {
-    struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
     struct nlx_core_buffer_event event = {.cbe_buffer_id = 0};
     uint64_t i;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (i = 0; i < count; i++) {
-        while ((uint64_t)m0_atomic64_get(&q->cbcq_count) + 1 >=
-               __atomic_load_n(&q->cbcq_nr, __ATOMIC_ACQUIRE))
-            sched_yield();
+        wait_for_slot(shared);
         fill(&event, i);
         if (!nlx_kcore_bevq_put(ktm, &event))
             _exit(1);
+        wake(&shared->for_event);
     }
     _exit(0);
 }
@@ -95,9 +166,8 @@ static void m0_135_m0_136_two_processes(void **state)
     struct nlx_kcore_transfer_mc ktm = {.ktm_kd = &kd};
     struct nlx_core_buffer_event *event;
     /* While the ring is small, each event is a switch of processes. */
-    uint64_t taken = 0, before_growth = (uint64_t)test_full(3000, (long)count / SLOTS);
+    uint64_t taken = 0, before_growth = (uint64_t)test_full(3000, 30000);
     unsigned i, slots = 2;
-    int status;
     pid_t child;
 
     (void)state;
@@ -115,13 +185,9 @@ static void m0_135_m0_136_two_processes(void **state)
     if (child == 0)
         produce(&ktm, shared, count);
     while (taken < count) {
-        event = bev_cqueue_get(q);
-        if (event == NULL) {
-            if (waitpid(child, &status, WNOHANG) == child && bev_cqueue_is_empty(q))
-                break; /* the other process has failed */
-            sched_yield();
-            continue;
-        }
+        event = next_event(shared, child);
+        if (event == NULL)
+            break; /* the other process has failed */
         if (!is_event(event, taken))
             fail_msg("event %" PRIu64 " is another one", taken);
         taken++;
@@ -129,11 +195,12 @@ static void m0_135_m0_136_two_processes(void **state)
             bev_cqueue_add(q, slot(shared, slots++));
             assert_int_equal(bev_cqueue_size(q), slots);
         }
+        wake(&shared->for_slot);
     }
     assert_int_equal(taken, count);
     assert_int_equal(slots, SLOTS);
     assert_true(bev_cqueue_is_empty(q));
-    waitpid(child, &status, 0);
+    waitpid(child, NULL, 0);
     bev_cqueue_fini(q);
     munmap(shared, size);
 }

@@ -35,7 +35,7 @@ static void resend(struct sim_event *event)
         list_del(&msg->on_list);
         msg->retries++;
         node->counters.lct_health.lch_resend_count++;
-        rc = lnet_send(msg, source_of(msg));
+        rc = lnet_send(msg, source_of(msg), NULL);
         if (rc < 0) {
             msg->no_resend = true;
             lnet_finalize(msg, rc);

@@ -226,10 +226,13 @@ void sim_fiber_fetch(const struct sim_fiber *fiber, unsigned stage)
     case 1:
         /* no further than its page: behind the stack there may be nothing */
         left = (unsigned)(4096 - (uintptr_t)fiber->context % 4096) / SIM_LINE;
-        sim_fetch(fiber->context, left < STACK_LINES ? left : STACK_LINES);
+        if (sim_likely(left >= STACK_LINES))
+            sim_fetch(fiber->context, STACK_LINES);
+        else
+            sim_fetch(fiber->context, left);
         break;
     default:
-        for (i = 0; i < SIM_FIBER_PREFETCHES; i++)
+        for (i = 0; i < SIM_FIBER_PREFETCHES && fiber->prefetch[i] != 0; i++)
             sim_fetch((const void *)(fiber->prefetch[i] & ~(uintptr_t)(SIM_LINE - 1)),
                       (unsigned)(fiber->prefetch[i] % SIM_LINE));
         break;
@@ -244,6 +247,8 @@ static void fetch_resume(struct sim_event *event, unsigned stage)
 void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t bytes)
 {
     uintptr_t first = (uintptr_t)what / SIM_LINE, last = ((uintptr_t)what + bytes - 1) / SIM_LINE;
+    uintptr_t place = first * SIM_LINE | (last - first + 1);
+    uint32_t before;
 
     if (fiber == NULL)
         fiber = sim_core.fiber;
@@ -251,7 +256,10 @@ void sim_fiber_prefetch_add(struct sim_fiber *fiber, const void *what, size_t by
         return;
     assert(last - first + 1 < SIM_LINE); /* it is kept in the low bits */
     assert(fiber->prefetch_next < SIM_FIBER_PREFETCHES);
-    fiber->prefetch[fiber->prefetch_next] = first * SIM_LINE | (last - first + 1);
+    before = (fiber->prefetch_next + SIM_FIBER_PREFETCHES - 1) % SIM_FIBER_PREFETCHES;
+    if (fiber->prefetch[before] == place)
+        return;
+    fiber->prefetch[fiber->prefetch_next] = place;
     fiber->prefetch_next = (uint8_t)((fiber->prefetch_next + 1) % SIM_FIBER_PREFETCHES);
 }
 

@@ -135,8 +135,12 @@ WIDE static uint64_t digest_fours(const uint8_t *at, uint64_t words, uint64_t i)
     __m256i sum = _mm256_setzero_si256(), other = sum;
     __m256i keys = _mm256_set_m128i(keys_of_two(i + 2), keys_of_two(i));
     __m256i more = _mm256_add_epi32(keys, next);
+    const uint8_t *end = at + words / 8 * 64;
 
-    for (; words >= 8; words -= 8, at += 64, i += 8) {
+    i += words / 8 * 8;
+    words %= 8;
+#pragma GCC unroll 4
+    for (; at != end; at += 64) {
         sum = _mm256_add_epi64(sum, product_of_four(at, keys));
         other = _mm256_add_epi64(other, product_of_four(at + 32, more));
         keys = _mm256_add_epi32(keys, step);

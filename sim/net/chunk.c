@@ -187,8 +187,10 @@ sim_time_t net_chunk_reserve(struct net *net, struct net_transfer *transfer,
         sim_trace(SIM_TRACE_INSTANT, NET_TRACK_LINK,
                   net->first_router + net_router_of(net, transfer->source), net->ports, "transfer",
                   now, 0, 0, units);
-    if (sim_likely(path->width == NET_WIDE && net->fidelity == NET_F1))
+    if (path->width == NET_WIDE && sim_likely(net->fidelity == NET_F1))
         reserve_links(net, transfer, path, 0, links, units, &reservation, false, true);
+    else if (path->parts == 1 && sim_likely(net->fidelity == NET_F1))
+        reserve_links(net, transfer, path, 0, links, units, &reservation, false, false);
     else
         reserve_parts(net, transfer, path, units, &reservation);
     transfer->flight.links = path->links;

@@ -152,6 +152,118 @@ TEST_IN(not_resent, .settings = {{"lnet_health_sensitivity", "0"}})
     assert_int_equal(event_of(A, LNET_EVENT_SEND, 0)->status, -EIO);
     assert_int_equal(counters(A).lct_health.lch_resend_count, 0);
     assert_int_equal(ni_of(A, tcp(A))->health, 1000);
+    assert_true(list_empty(&ni_of(A, tcp(A))->on_recovery));
+    assert_int_equal(counters(A).lct_health.lch_local_dropped_count, 1); /* it is counted */
+}
+
+/* Nothing is sent again without health, whatever the number of retries. */
+TEST_IN(no_retries_without_health,
+        .settings = {{"lnet_health_sensitivity", "0"}, {"lnet_retry_count", "3"}})
+{
+    fail_puts(1, LNET_MSG_STATUS_LOCAL_DROPPED);
+    assert_int_equal(event_of(A, LNET_EVENT_SEND, 0)->status, -EIO);
+    assert_int_equal(counters(A).lct_health.lch_resend_count, 0);
+}
+
+/* A request that is given up while it waits to be sent again was not sent again. */
+TEST(given_up_before_the_resend)
+{
+    struct lnet_handle_md md;
+
+    pass(SIM_MS);
+    wire.fail = 1;
+    wire.fail_status = -EIO;
+    wire.fail_health = LNET_MSG_STATUS_LOCAL_DROPPED;
+    wire.fail_only_puts = true;
+    on(A);
+    md = bind_md(data, 8, 1);
+    assert_int_equal(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id_of(tcp(B)), PORTAL, 7, 0, 0), 0);
+    pass(SIM_MS);
+    assert_int_equal(count_of(A, LNET_EVENT_SEND), 0);
+    assert_int_equal(LNetMDUnlink(md), 0);
+    pass(5 * SIM_S);
+    assert_int_equal(count_of(A, LNET_EVENT_SEND), 1);
+    assert_int_equal(event_of(A, LNET_EVENT_SEND, 0)->status, -ECANCELED);
+    assert_int_equal(counters(A).lct_health.lch_resend_count, 0);
+}
+
+/* A tracked request whose descriptor was unlinked meanwhile does not time out. */
+TEST(unlinked_request_does_not_time_out)
+{
+    struct lnet_handle_md md;
+
+    on(A);
+    wire.hold = true;
+    md = bind_md(data, 8, 2);
+    assert_int_equal(LNetPut(LNET_NID_ANY, md, LNET_ACK_REQ, id_of(tcp(B)), PORTAL, 7, 0, 0), 0);
+    pass(SIM_S);
+    assert_int_equal(LNetMDUnlink(md), 0);
+    pass(80 * SIM_S);
+    assert_int_equal(counters(A).lct_health.lch_response_timeout_count, 0);
+    assert_int_equal(peer_of(A, tcp(B))->health, 1000);
+    wire.hold = false;
+    wire_release(1);
+    pass(SIM_S);
+    assert_int_equal(count_of(A, LNET_EVENT_SEND), 1);
+}
+
+/* A success counts for health also after the deadline of the message. A failure does not. */
+TEST_IN(health_after_the_deadline,
+        .settings = {{"lnet_recovery_interval", "1000"}, {"lnet_retry_count", "0"}})
+{
+    int before;
+
+    on(B);
+    post(7, memory, 8192, LNET_MD_THRESH_INF, LNET_MD_OP_PUT);
+    fail_puts(1, LNET_MSG_STATUS_REMOTE_ERROR);
+    before = peer_of(A, tcp(B))->health;
+    assert_int_equal(before, 900);
+    wire.hold = true;
+    put(B, 7, data, 8);
+    put(B, 7, data, 8);
+    pass(60 * SIM_S);
+    wire.hold = false;
+    wire_fail_held(1, -EIO, LNET_MSG_STATUS_REMOTE_ERROR);
+    pass(SIM_MS);
+    assert_int_equal(peer_of(A, tcp(B))->health, before);
+    assert_int_equal(counters(A).lct_health.lch_remote_error_count, 1);
+    wire_release(1);
+    pass(SIM_MS);
+    assert_int_equal(peer_of(A, tcp(B))->health, before + 1);
+}
+
+/* A and B are on networks of their own. A reaches B through C over TCP and through D over Aries. */
+TEST_IN(resend_keeps_its_source, .nodes = 4,
+        .settings = {{"live_router_check_interval", "0"}, {"dead_router_check_interval", "0"}},
+        .own = {{{"networks", "tcp(eth0),gni"}, {"routes", "o2ib 10.0.0.3@tcp; o2ib 3@gni"}},
+                {{"networks", "o2ib"}, {"routes", "tcp 10.1.0.3@o2ib; gni 10.1.0.4@o2ib"}},
+                {{"networks", "tcp(eth0),o2ib"}, {"forwarding", "enabled"}},
+                {{"networks", "gni,o2ib"}, {"forwarding", "enabled"}}})
+{
+    unsigned i, failed = 0;
+
+    on(B);
+    post(7, memory, 8192, LNET_MD_THRESH_INF, LNET_MD_OP_PUT);
+    for (i = 0; i < 4; i++) {
+        struct lnet_handle_md md;
+        lnet_nid_t first;
+
+        forget();
+        wire.fail = 1;
+        wire.fail_only_puts = true;
+        wire.fail_status = -EIO;
+        wire.fail_health = LNET_MSG_STATUS_LOCAL_DROPPED;
+        on(A);
+        md = bind_md(data, 8, 1);
+        assert_int_equal(LNetPut(LNET_NID_ANY, md, LNET_NOACK_REQ, id_of(o2ib(B)), PORTAL, 7, 0, 0),
+                         0);
+        pass(5 * SIM_S);
+        first = ni_of(A, tcp(A))->failures.dropped > failed ? tcp(A) : gni(A);
+        failed = ni_of(A, tcp(A))->failures.dropped;
+        assert_int_equal(event_of(A, LNET_EVENT_SEND, 0)->status, 0);
+        assert_int_equal(event_of(B, LNET_EVENT_PUT, 0)->source.nid, first);
+    }
+    assert_int_equal(counters(A).lct_health.lch_resend_count, 4);
 }
 
 /* Without recovery in between: the interval is long. */
@@ -219,11 +331,20 @@ TEST(recovery)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lnet_71_lost_ack), cmocka_unit_test(lnet_71_lost_reply),
-        cmocka_unit_test(exact_expiry),     cmocka_unit_test(answered_in_time),
-        cmocka_unit_test(lnet_85_resend),   cmocka_unit_test(resend_of_answers),
-        cmocka_unit_test(not_resent),       cmocka_unit_test(lnet_86_health),
+        cmocka_unit_test(lnet_71_lost_ack),
+        cmocka_unit_test(lnet_71_lost_reply),
+        cmocka_unit_test(exact_expiry),
+        cmocka_unit_test(answered_in_time),
+        cmocka_unit_test(lnet_85_resend),
+        cmocka_unit_test(resend_of_answers),
+        cmocka_unit_test(not_resent),
+        cmocka_unit_test(lnet_86_health),
         cmocka_unit_test(recovery),
+        cmocka_unit_test(no_retries_without_health),
+        cmocka_unit_test(given_up_before_the_resend),
+        cmocka_unit_test(unlinked_request_does_not_time_out),
+        cmocka_unit_test(health_after_the_deadline),
+        cmocka_unit_test(resend_keeps_its_source),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

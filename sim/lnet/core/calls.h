@@ -119,10 +119,11 @@ void lnet_drop_outgoing(struct lnet_msg *msg);
 /* ---- send.c, path.c, credits.c
  * ------------------------------------------------------------------- */
 
-/* Chooses a path and posts the message. An error: it was not posted; the caller finalizes. */
-int lnet_send(struct lnet_msg *msg, lnet_nid_t source);
+/* Chooses a path and posts the message. `peer`: of the destination in the header, or NULL, and then
+ * it is looked up. An error: the message was not posted; the caller finalizes. */
+int lnet_send(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_ni *peer);
 /* A path: msg->tx_ni, tx_peer, next_hop, and the NIDs of the header. */
-int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source);
+int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_ni *peer);
 void lnet_ni_send(struct lnet_msg *msg);
 enum lnet_post { LNET_POST_OK, LNET_POST_WAIT }; /* or a negative error */
 int lnet_post_send(struct lnet_msg *msg);

@@ -89,7 +89,7 @@ static void release(struct lnet_discovery *discovery, bool up_to_date)
 
         list_del(&msg->on_list);
         msg->discovered = true;
-        rc = node->state == LNET_RUNNING ? lnet_send(msg, msg->source_argument) : -ESHUTDOWN;
+        rc = node->state == LNET_RUNNING ? lnet_send(msg, msg->source_argument, NULL) : -ESHUTDOWN;
         if (rc < 0) {
             msg->no_resend = true;
             lnet_finalize(msg, rc);

@@ -8,6 +8,7 @@ static int acknowledge(struct lnet_msg *msg)
     struct lnet_handle_wire descriptor = msg->header.msg.put.ack_wmd;
     struct lnet_process_id source = msg->event.source;
     lnet_nid_t self = msg->event.target.nid;
+    struct lnet_peer_ni *peer = msg->rx_peer;
 
     lnet_msg_decommit(msg, 0);
     msg->ack_wanted = false;
@@ -16,7 +17,7 @@ static int acknowledge(struct lnet_msg *msg)
     msg->header.msg.ack.match_bits = msg->event.match_bits;
     msg->header.msg.ack.mlength = msg->event.mlength;
     lnet_record_open(msg);
-    return lnet_send(msg, self);
+    return lnet_send(msg, self, peer);
 }
 
 /* The answer to an optimized GET that failed and is sent again: it never happened. */

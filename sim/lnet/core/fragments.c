@@ -66,6 +66,11 @@ void lnet_copy_fragments(const struct lnet_fragments *to, uint32_t to_offset,
     if (length == 0)
         return;
 
+    if (sim_likely(to->count == 1 && from->count == 1)) {
+        memmove((char *)to->fragment->iov_base + to_offset,
+                (const char *)from->fragment->iov_base + from_offset, length);
+        return;
+    }
     target = place_at(to, to_offset);
     source = place_at(from, from_offset);
     while (length > 0) {

@@ -31,7 +31,7 @@ void lnet_health_lower_peer(struct lnet_node *node, lnet_nid_t nid)
 {
     struct lnet_peer_ni *peer = lnet_peer_ni_find(node->instance, nid);
 
-    if (peer != NULL && peer->net != NULL && node->params.lnet_health_sensitivity > 0)
+    if (peer != NULL && peer->net != NULL)
         lower_peer(node, peer);
 }
 
@@ -116,14 +116,15 @@ static bool judge(struct lnet_msg *msg)
     }
 }
 
+/* A failure counts before the deadline only, a success always. Without sensitivity failures are
+ * still counted. */
 static bool examined(const struct lnet_msg *msg, int status)
 {
-    const struct lnet_node *node = msg->node;
+    bool good = msg->health_status == LNET_MSG_STATUS_OK;
 
     return msg->tx_committed && msg->tx_ni != NULL && msg->tx_peer != NULL &&
-           node->state == LNET_RUNNING && node->params.lnet_health_sensitivity > 0 &&
-           sim_now() <= msg->deadline &&
-           (status == 0) == (msg->health_status == LNET_MSG_STATUS_OK);
+           msg->node->state == LNET_RUNNING && (good || sim_now() < msg->deadline) &&
+           (status == 0) == good;
 }
 
 bool lnet_health_check(struct lnet_msg *msg, int status)

@@ -117,8 +117,7 @@ bool lnet_params_read(struct lnet_params *params, const struct lnet_setting *set
         LNET_PARAMS(X)
 #undef X
     }
-    if (params->lnet_health_sensitivity == 0 &&
-        lnet_setting(settings, count, "lnet", "lnet_retry_count") == NULL)
+    if (params->lnet_health_sensitivity == 0) /* without health nothing is sent again */
         params->lnet_retry_count = 0;
     if (params->lnet_transaction_timeout < params->lnet_retry_count) {
         *error = strdup("lnet.lnet_retry_count: more than lnet_transaction_timeout");

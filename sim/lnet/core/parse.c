@@ -109,7 +109,7 @@ static const char *parse_get(struct lnet_msg *msg, bool rdma)
     lnet_ni_receive(ni, in, NULL, false, 0, 0, 0);
     msg->receiving = false;
     lnet_record_open(msg);
-    rc = lnet_send(msg, self);
+    rc = lnet_send(msg, self, msg->rx_peer);
     if (rc < 0)
         lnet_finalize(msg, rc);
     return NULL;

@@ -138,11 +138,10 @@ static bool to_one_nid(const struct lnet_msg *msg)
            msg->header.type == LNET_MSG_REPLY;
 }
 
-int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source)
+int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_ni *peer)
 {
     struct lnet_instance *instance = msg->node->instance;
     struct lnet_ni *ni = NULL;
-    struct lnet_peer_ni *peer;
     int rc;
 
     if (source != LNET_NID_ANY) {
@@ -152,7 +151,8 @@ int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source)
     }
     if (msg->header.dest_nid == LNET_NID_LO_0)
         return select_loopback(msg);
-    peer = lnet_peer_ni_get(msg->node, msg->header.dest_nid);
+    if (peer == NULL || peer->nid != msg->header.dest_nid) /* a router's, or not known */
+        peer = lnet_peer_ni_get(msg->node, msg->header.dest_nid);
     if (peer == NULL)
         return -ENOMEM;
 

@@ -84,7 +84,8 @@ static void recover(struct sim_event *event)
 
 void lnet_recovery_add_ni(struct lnet_ni *ni)
 {
-    if (!list_empty(&ni->on_recovery) || ni->lnd->type == LOLND)
+    if (!list_empty(&ni->on_recovery) || ni->lnd->type == LOLND ||
+        ni->health == LNET_MAX_HEALTH_VALUE)
         return;
 
     list_add_tail(&ni->on_recovery, &ni->node->instance->recovering_nis);
@@ -93,7 +94,8 @@ void lnet_recovery_add_ni(struct lnet_ni *ni)
 
 void lnet_recovery_add_peer(struct lnet_peer_ni *peer)
 {
-    if (!list_empty(&peer->on_recovery) || peer->net == NULL)
+    if (!list_empty(&peer->on_recovery) || peer->net == NULL ||
+        peer->health == LNET_MAX_HEALTH_VALUE)
         return;
 
     list_add_tail(&peer->on_recovery, &peer->net->node->instance->recovering_peers);

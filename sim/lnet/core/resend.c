@@ -10,13 +10,17 @@ sim_time_t lnet_monitor_interval(const struct lnet_node *node)
     return recovery < half ? recovery : half;
 }
 
-/* An answer keeps its source, and so does a request whose caller named one. */
+/* A source that was named is kept (answers name theirs). To a peer without multi-rail a message
+ * keeps the source of its first attempt, because the peer knows the sender by it. */
 static lnet_nid_t source_of(const struct lnet_msg *msg)
 {
-    if (msg->header.type == LNET_MSG_ACK || msg->header.type == LNET_MSG_REPLY)
-        return msg->routing ? LNET_NID_ANY : msg->header.src_nid;
+    const struct lnet_peer_ni *peer;
 
-    return msg->source_argument;
+    if (msg->source_argument != LNET_NID_ANY || msg->routing)
+        return msg->source_argument;
+
+    peer = lnet_peer_ni_find(msg->node->instance, msg->header.dest_nid);
+    return peer != NULL && peer->peer->multi_rail ? LNET_NID_ANY : msg->header.src_nid;
 }
 
 static void resend(struct sim_event *event)
@@ -34,11 +38,12 @@ static void resend(struct sim_event *event)
 
         list_del(&msg->on_list);
         msg->retries++;
-        node->counters.lct_health.lch_resend_count++;
-        rc = lnet_send(msg, source_of(msg));
+        rc = lnet_send(msg, source_of(msg), NULL);
         if (rc < 0) {
             msg->no_resend = true;
             lnet_finalize(msg, rc);
+        } else {
+            node->counters.lct_health.lch_resend_count++;
         }
     }
     lnet_host_unlock(node);

@@ -19,10 +19,10 @@ static void expire(struct lnet_node *node, struct lnet_libmd *md)
 {
     lnet_nid_t peer = md->response_peer;
 
-    node->counters.lct_health.lch_response_timeout_count++;
     lnet_response_forget(node, md);
-    if (md->dead)
+    if (md->dead) /* nobody waits for the answer any more */
         return;
+    node->counters.lct_health.lch_response_timeout_count++;
     lnet_health_lower_peer(node, peer);
     lnet_record_timed_out(node, md);
     lnet_md_abort(node, md);

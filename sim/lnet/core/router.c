@@ -206,7 +206,7 @@ static void forward_fired(struct sim_event *event)
         if (msg->release_at > sim_now())
             break;
         list_del_init(&msg->on_list);
-        rc = lnet_send(msg, LNET_NID_ANY);
+        rc = lnet_send(msg, LNET_NID_ANY, NULL);
         if (rc < 0)
             lnet_finalize(msg, rc);
     }
@@ -222,7 +222,7 @@ int lnet_router_forward(struct lnet_msg *msg)
     assert(msg->routing && msg->buffer != NULL && list_empty(&msg->on_list));
     msg->in = NULL;
     if (node->params.cost_route_ns == 0)
-        return lnet_send(msg, LNET_NID_ANY);
+        return lnet_send(msg, LNET_NID_ANY, NULL);
 
     msg->release_at = sim_now() + (sim_time_t)node->params.cost_route_ns * SIM_NS;
     list_add_tail(&msg->on_list, &instance->forwarding);

@@ -24,14 +24,14 @@ void lnet_prepare_send(struct lnet_msg *msg, uint32_t type, struct lnet_process_
     msg->header.payload_length = length;
 }
 
-int lnet_send(struct lnet_msg *msg, lnet_nid_t source)
+int lnet_send(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_ni *peer)
 {
     int rc;
 
     msg->source_argument = source;
     msg->delay_rule_passed = false;
     msg->health_status = LNET_MSG_STATUS_OK;
-    rc = lnet_path_select(msg, source);
+    rc = lnet_path_select(msg, source, peer);
     if (rc != 0)
         return rc;
     if (!list_empty(&msg->on_list))
@@ -118,7 +118,7 @@ static int begin(struct lnet_node *node, struct lnet_handle_md handle, lnet_nid_
 }
 
 /* From here on the request is accepted: what goes wrong is the status of its SEND event. */
-static void launch(struct lnet_msg *msg, lnet_nid_t self, const struct lnet_peer_ni *peer)
+static void launch(struct lnet_msg *msg, lnet_nid_t self, struct lnet_peer_ni *peer)
 {
     int rc;
 
@@ -129,7 +129,7 @@ static void launch(struct lnet_msg *msg, lnet_nid_t self, const struct lnet_peer
     if (msg->payload_length > LNET_MAX_PAYLOAD)
         rc = -EMSGSIZE;
     else
-        rc = lnet_send(msg, self);
+        rc = lnet_send(msg, self, peer);
     if (rc < 0) {
         msg->no_resend = true;
         lnet_finalize(msg, rc);

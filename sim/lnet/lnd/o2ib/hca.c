@@ -203,11 +203,8 @@ static void cut(struct chunk *chunk, const struct lnet_flight *flight)
     chunk->attempt = flight->attempt;
 }
 
-static sim_time_t duration(const struct lnet_hca *hca, const struct lnet_flight *flight,
-                           uint32_t units)
+static sim_time_t duration(uint32_t units, double rate)
 {
-    double rate = net_path_rate(hca->net, flight->source, flight->target, NET_ROUTE_IN_ORDER);
-
     return rate > 0 ? (sim_time_t)((double)units * (double)SIM_US / rate) : 0;
 }
 
@@ -217,6 +214,7 @@ static void pump(struct lnet_hca *hca)
     struct lnet_flight *flight = hca->first;
     struct chunk *chunk;
     sim_time_t all;
+    double rate;
 
     if (flight == NULL)
         return;
@@ -234,11 +232,12 @@ static void pump(struct lnet_hca *hca)
             hca->last = &hca->first;
         flight->queued = false;
     }
-    all = duration(hca, flight, chunk->transfer.units);
+    rate = net_path_rate(hca->net, flight->source, flight->target, NET_ROUTE_IN_ORDER);
+    all = duration(chunk->transfer.units, rate);
     hca->busy_until = sim_now() + all;
     if (hca->first != NULL)
         sim_timer_arm(&hca->pump, hca->busy_until);
-    net_send(hca->net, &chunk->transfer, all - duration(hca, flight, chunk->transfer.last_units));
+    net_send(hca->net, &chunk->transfer, all - duration(chunk->transfer.last_units, rate));
 }
 
 static void pump_fires(struct sim_event *event)

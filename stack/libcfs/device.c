@@ -51,19 +51,53 @@ struct opened {
     struct inode inode;
 };
 
-static struct file *file_make(struct miscdevice *device, int flags)
+static struct file *file_make(const struct file_operations *operations, int flags)
 {
     struct opened *opened = calloc(1, sizeof(*opened));
 
     if (opened == NULL)
         return NULL;
-    opened->inode.i_rdev = (dev_t)MISC_MAJOR << 20 | (unsigned)device->minor;
-    opened->file = (struct file){.private_data = device,
-                                 .f_op = device->fops,
+    opened->file = (struct file){.f_op = operations,
                                  .f_inode = &opened->inode,
                                  .f_flags = (unsigned)flags,
                                  .f_mode = (unsigned)((flags & O_ACCMODE) + 1)};
     return &opened->file;
+}
+
+static struct file *device_file(struct miscdevice *device, int flags)
+{
+    struct file *file = file_make(device->fops, flags);
+
+    if (file != NULL) {
+        file->f_inode->i_rdev = (dev_t)MISC_MAJOR << 20 | (unsigned)device->minor;
+        file->private_data = device;
+    }
+    return file;
+}
+
+/* A file of /proc or /sys. */
+static struct file *entry_open(const char *path, int flags)
+{
+    const struct libcfs_entry *entry = libcfs_entry_find(path);
+    const struct file_operations *operations;
+    struct file *file;
+    int rc = 0;
+
+    if (entry == NULL)
+        return ERR_PTR(-ENOENT);
+    operations = libcfs_entry_operations(entry);
+    if (operations == NULL)
+        return ERR_PTR(-EISDIR);
+    file = file_make(operations, flags);
+    if (file == NULL)
+        return ERR_PTR(-ENOMEM);
+    file->f_inode->i_private = libcfs_entry_data(entry);
+    if (operations->open != NULL)
+        rc = operations->open(file->f_inode, file);
+    if (rc == 0)
+        return file;
+    free(file);
+    return ERR_PTR(rc);
 }
 
 struct file *libcfs_device_open(const char *name, int flags)
@@ -73,12 +107,14 @@ struct file *libcfs_device_open(const char *name, int flags)
     struct file *file = NULL;
     int rc = -ENOENT;
 
+    if (strncmp(name, "/proc/", 6) == 0 || strncmp(name, "/sys/", 5) == 0)
+        return entry_open(name, flags);
     if (strncmp(name, "/dev/", 5) == 0)
         name += 5;
     mutex_lock(&kernel->device_lock); /* also while the driver opens it, as in the kernel */
     device = device_of(kernel, name, -1);
     if (device != NULL) {
-        file = file_make(device, flags);
+        file = device_file(device, flags);
         rc = file == NULL ? -ENOMEM : 0;
     }
     if (rc == 0 && file->f_op->open != NULL)

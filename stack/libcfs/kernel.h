@@ -14,7 +14,7 @@
 #include "libcfs/libcfs.h"
 #include "port/port.h"
 
-enum { LIBCFS_BUCKETS = 64, LIBCFS_WORKERS_DEFAULT = 16, LIBCFS_WORKERS_MAX = 64 };
+enum { LIBCFS_BUCKETS = 64, LIBCFS_PERCPU_BUCKETS = 16, LIBCFS_WORKERS_DEFAULT = 16, LIBCFS_WORKERS_MAX = 64 };
 
 /* What belongs to a task; it is in the same block. The block of an ended task may be used for
  * another one, and its semaphore stays: who is about to raise it raises that of the other one,
@@ -30,7 +30,7 @@ struct libcfs_task {
     void *data;
     int result, references;
     jmp_buf *leave; /* where do_exit() goes on */
-    int should_stop, over; /* changed atomically */
+    int should_stop, should_park, parked, over; /* changed atomically */
     struct libcfs_kernel *kernel;
     struct libcfs_worker *worker; /* that it is; NULL: none */
 };
@@ -69,11 +69,16 @@ struct libcfs_kernel {
     struct cpumask online;
     struct mutex device_lock; /* of the devices */
     struct list_head devices; /* of misc_register() */
+    struct libcfs_entry *entries; /* of /proc and /sys; NULL: none */
+    struct hlist_head percpu[LIBCFS_PERCPU_BUCKETS]; /* objects of other processors */
+    wait_queue_head_t parking; /* woken when a thread has parked or ended */
     int modules_begun; /* changed atomically */
 
     spinlock_t timer_lock; /* of what follows */
     struct list_head timers; /* the earliest one is the first */
     struct timer_list *running; /* whose function runs */
+    struct list_head hrtimers; /* in the order of their times */
+    struct hrtimer *running_hrtimer;
     struct list_head hungry; /* work queues */
     struct workqueue_struct *starting; /* the queue for which a worker is being started */
     struct task_struct *daemon; /* runs the timers and starts workers; NULL: not yet */
@@ -89,6 +94,12 @@ const char *libcfs_module_setting(const char *module, const char *name) __attrib
 #define assert_held(lock) assert((lock)->locked != 0)
 
 struct libcfs_kernel *libcfs_kernel(void); /* of the calling thread's process; makes it */
+struct libcfs_entry;
+const struct file_operations *libcfs_entry_operations(const struct libcfs_entry *entry);
+/* The entry of a path below a folder; NULL: there is none. */
+struct libcfs_entry *libcfs_entry_below(struct libcfs_entry *folder, const char *path);
+void libcfs_entry_own_data(struct libcfs_entry *entry); /* its data ends with it: free() */
+unsigned libcfs_rcu_readers(void); /* of all processes of a simulation */
 /* A block for one object; NULL: no memory. */
 void *libcfs_block_alloc(struct libcfs_kernel *kernel);
 void libcfs_block_free(struct libcfs_kernel *kernel, void *block);
@@ -97,6 +108,9 @@ void libcfs_daemon_start(struct libcfs_kernel *kernel); /* unless it runs */
 void libcfs_daemon_wake(struct libcfs_kernel *kernel);
 void libcfs_workqueue_setup(struct workqueue_struct *queue, struct libcfs_kernel *kernel,
                             unsigned limit);
+/* The first one and (UINT64_MAX: there is none) its time; runs it. On the daemon. */
+struct hrtimer *libcfs_hrtimer_first(struct libcfs_kernel *kernel, uint64_t *due);
+void libcfs_hrtimer_run(struct libcfs_kernel *kernel, struct hrtimer *timer);
 /* Starts a thread for a queue, if it still needs one; on the daemon. */
 void libcfs_worker_start(struct workqueue_struct *queue);
 

@@ -61,22 +61,26 @@ void libcfs_mempool_slab_free(void *object, void *cache)
     kmem_cache_free((struct kmem_cache *)cache, object);
 }
 
-void libcfs_mempool_destroy(mempool_t *pool)
+void *libcfs_mempool_page(gfp_t flags, void *order)
 {
-    if (pool == NULL)
-        return;
+    return alloc_pages(flags, (unsigned)(uintptr_t)order);
+}
+void libcfs_mempool_page_free(void *page, void *order)
+{
+    __free_pages((struct page *)page, (unsigned)(uintptr_t)order);
+}
+
+void libcfs_mempool_end(mempool_t *pool)
+{
     while (pool->curr_nr > 0)
         pool->free(pool->elements[--pool->curr_nr], pool->pool_data);
     free(pool->elements);
-    free(pool);
+    pool->elements = NULL;
 }
 
-mempool_t *libcfs_mempool_create(int count, mempool_alloc_t *make, mempool_free_t *end, void *data)
+int libcfs_mempool_begin(mempool_t *pool, int count, mempool_alloc_t *make, mempool_free_t *end,
+                         void *data)
 {
-    mempool_t *pool = calloc(1, sizeof(*pool));
-
-    if (pool == NULL)
-        return NULL;
     *pool = (mempool_t){.min_nr = count, .pool_data = data, .alloc = make, .free = end};
     pool->elements = calloc((size_t)count + 1, sizeof(void *));
     while (pool->elements != NULL && pool->curr_nr < count) {
@@ -87,9 +91,57 @@ mempool_t *libcfs_mempool_create(int count, mempool_alloc_t *make, mempool_free_
         pool->elements[pool->curr_nr++] = object;
     }
     if (pool->elements != NULL && pool->curr_nr == count)
-        return pool;
-    libcfs_mempool_destroy(pool);
-    return NULL;
+        return 0;
+    libcfs_mempool_end(pool);
+    return -ENOMEM;
+}
+
+/* Those that are missing come with what is freed. */
+int libcfs_mempool_resize(mempool_t *pool, int count)
+{
+    void **elements = calloc((size_t)count + 1, sizeof(void *)), **old;
+    int i, surplus;
+
+    if (elements == NULL)
+        return -ENOMEM;
+    spin_lock(&pool->lock);
+    surplus = pool->curr_nr > count ? pool->curr_nr - count : 0;
+    old = pool->elements;
+    memcpy(elements, old + surplus, (size_t)(pool->curr_nr - surplus) * sizeof(void *));
+    pool->elements = elements;
+    pool->curr_nr -= surplus;
+    pool->min_nr = count;
+    spin_unlock(&pool->lock);
+    for (i = 0; i < surplus; i++)
+        pool->free(old[i], pool->pool_data);
+    free(old);
+    while (pool->curr_nr < count) {
+        void *object = pool->alloc(GFP_KERNEL, pool->pool_data);
+
+        if (object == NULL)
+            return -ENOMEM;
+        libcfs_mempool_free(object, pool);
+    }
+    return 0;
+}
+
+void libcfs_mempool_destroy(mempool_t *pool)
+{
+    if (pool == NULL)
+        return;
+    libcfs_mempool_end(pool);
+    free(pool);
+}
+
+mempool_t *libcfs_mempool_create(int count, mempool_alloc_t *make, mempool_free_t *end, void *data)
+{
+    mempool_t *pool = malloc(sizeof(*pool));
+
+    if (pool != NULL && libcfs_mempool_begin(pool, count, make, end, data) != 0) {
+        free(pool);
+        return NULL;
+    }
+    return pool;
 }
 
 void *libcfs_mempool_alloc(mempool_t *pool, gfp_t flags)

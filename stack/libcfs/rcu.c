@@ -17,10 +17,15 @@ void libcfs_rcu_read_unlock(void)
     __atomic_fetch_sub(&readers, 1, __ATOMIC_SEQ_CST);
 }
 
+unsigned libcfs_rcu_readers(void)
+{
+    return __atomic_load_n(&readers, __ATOMIC_SEQ_CST);
+}
+
 void libcfs_synchronize_rcu(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
+    while (libcfs_rcu_readers() != 0)
         libcfs_spin_relax();
 }
 

@@ -18,7 +18,9 @@ static struct libcfs_kernel *kernel_make(void)
         port_panic("libcfs: there is no memory for the state of a process");
     INIT_LIST_HEAD(&kernel->kthreads);
     INIT_LIST_HEAD(&kernel->timers);
+    INIT_LIST_HEAD(&kernel->hrtimers);
     INIT_LIST_HEAD(&kernel->hungry);
+    init_waitqueue_head(&kernel->parking);
     init_waitqueue_head(&kernel->timer_ended);
     init_rwsem(&kernel->mm.mmap_sem);
     cpumask_setall(&kernel->online);
@@ -279,10 +281,13 @@ static void kthread_main(void *argument)
     libcfs_schedule(UINT64_MAX); /* until somebody wakes it */
     task->result = -EINTR;
     task->leave = &leave;
-    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE) && setjmp(leave) == 0)
+    if (!__atomic_load_n(&task->should_stop, __ATOMIC_ACQUIRE) && setjmp(leave) == 0) {
+        libcfs_kthread_parkme(); /* one that nobody has woken may be parked */
         task->result = task->run(task->data);
+    }
     bucket_remove(kernel, task);
-    __atomic_store_n(&task->over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&task->over, true, __ATOMIC_SEQ_CST);
+    wake_up_all(&kernel->parking);
 }
 
 void libcfs_task_exit(struct completion *done, long code)
@@ -365,6 +370,7 @@ int libcfs_kthread_stop(struct task_struct *stopped)
     thread = task->thread;
     spin_unlock(&kernel->lock);
     __atomic_store_n(&task->should_stop, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&task->should_park, false, __ATOMIC_SEQ_CST);
     libcfs_wake_task(stopped, ~0L);
     port_thread_join(thread);
     result = task->result;

@@ -64,8 +64,9 @@ static int daemon_main(void *data)
 
     while (!kthread_should_stop()) {
         struct timer_list *first;
+        struct hrtimer *precise;
         struct workqueue_struct *queue;
-        uint64_t deadline = UINT64_MAX;
+        uint64_t deadline;
         bool due;
 
         set_current_state(TASK_INTERRUPTIBLE); /* what is added from here on wakes it */
@@ -73,14 +74,19 @@ static int daemon_main(void *data)
         queue = hungry_pop(kernel);
         first = list_first_entry_or_null(&kernel->timers, struct timer_list, entry);
         due = first != NULL && time_after_eq(jiffies, first->expires);
-        if (queue != NULL || due)
+        precise = libcfs_hrtimer_first(kernel, &deadline);
+        if (libcfs_now() < deadline)
+            precise = NULL;
+        if (queue != NULL || due || precise != NULL)
             set_current_state(TASK_RUNNING);
         if (queue != NULL)
             start_worker(kernel, queue);
+        else if (precise != NULL)
+            libcfs_hrtimer_run(kernel, precise);
         else if (due)
             run(kernel, first);
         else if (first != NULL)
-            deadline = ns_of(first->expires);
+            deadline = min(deadline, ns_of(first->expires));
         spin_unlock(&kernel->timer_lock);
         if (__atomic_load_n(&current->state, __ATOMIC_SEQ_CST) != TASK_RUNNING)
             libcfs_schedule(deadline);

@@ -206,6 +206,21 @@ bool libcfs_cancel_work(struct work_struct *work, struct timer_list *timer, bool
     return was_pending;
 }
 
+unsigned libcfs_work_busy(struct work_struct *work)
+{
+    struct workqueue_struct *queue = work->queue;
+    const struct libcfs_worker *worker;
+    unsigned busy = work_pending(work) ? WORK_BUSY_PENDING : 0;
+
+    if (queue == NULL)
+        return busy;
+    spin_lock(&queue->lock);
+    list_for_each_entry (worker, &queue->workers, on_queue)
+        busy |= worker->work == work ? WORK_BUSY_RUNNING : 0;
+    spin_unlock(&queue->lock);
+    return busy;
+}
+
 /* ---- workers --------------------------------------------------------------------------------- */
 
 /* The next work, or NULL: the queue is being destroyed. Releases the lock meanwhile. */
@@ -326,6 +341,16 @@ struct workqueue_struct *libcfs_workqueue_create(unsigned limit, const char *for
     vsnprintf(queue->name, sizeof(queue->name), format, arguments);
     va_end(arguments);
     return queue;
+}
+
+/* Threads that there are stay. */
+void libcfs_workqueue_limit(struct workqueue_struct *queue, unsigned limit)
+{
+    if (queue == NULL)
+        return;
+    spin_lock(&queue->lock);
+    queue->limit = clamp(limit, max(queue->worker_count, 1u), (unsigned)LIBCFS_WORKERS_MAX);
+    spin_unlock(&queue->lock);
 }
 
 void libcfs_workqueue_flush(struct workqueue_struct *queue)

@@ -3,7 +3,9 @@
 if(TARGET libcfs)
   set(kernel_cases ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_data_cases.c
     ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_items_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_device_cases.c
-    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_module_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_words_cases.c)
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_module_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_words_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_tree_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_worker_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/kernel_file_cases.c)
   set(kernel_folders ${CMAKE_SOURCE_DIR}/tests/lnet ${CMAKE_SOURCE_DIR}/tests/m0)
   jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})

@@ -39,7 +39,22 @@
     X(lnet_99_messages_have_a_limit)                           \
     X(lnet_99_lists_and_chains)                                \
     X(lnet_99_atomics_and_references)                          \
-    X(lnet_99_memory_texts_and_numbers)
+    X(lnet_99_memory_texts_and_numbers)                        \
+    X(lnet_99_trees_stay_balanced)                             \
+    X(lnet_99_numbers_stand_for_pointers)                      \
+    X(lnet_99_arrays_without_bounds)                           \
+    X(lnet_99_rings_of_elements)                               \
+    X(lnet_99_lists_without_locks)                             \
+    X(lnet_99_objects_of_each_processor)                       \
+    X(lnet_99_lists_of_pieces)                                 \
+    X(lnet_99_threads_are_parked)                              \
+    X(lnet_99_workers_are_one_thread)                          \
+    X(lnet_99_timers_in_nanoseconds)                           \
+    X(lnet_99_waits_for_variables_and_bits)                    \
+    X(lnet_99_chains_keys_and_readers_that_sleep)              \
+    X(lnet_99_pools_and_works_of_all_processors)               \
+    X(lnet_99_files_of_records)                                \
+    X(lnet_99_variables_and_objects_are_files)
 
 #define M0_RUN_DECLARE(name) int name(void);
 M0_RUN_CASES(M0_RUN_DECLARE)

@@ -206,4 +206,18 @@ static inline int atomic_cmpxchg(atomic_t *v, int old, int new)
 #include "libcfs/libcfs_prim.h"
 #include "libcfs/libcfs_private.h"
 
+/* They need all that is before. */
+#include "libcfs/kernel/waitbit.h"
+#include "libcfs/kernel/chain.h"
+#include "libcfs/kernel/hrtimer.h"
+#include "libcfs/kernel/kfifo.h"
+#include "libcfs/kernel/kworker.h"
+#include "libcfs/kernel/llist.h"
+#include "libcfs/kernel/percpu.h"
+#include "libcfs/kernel/radix.h"
+#include "libcfs/kernel/rbtree.h"
+#include "libcfs/kernel/scatterlist.h"
+#include "libcfs/kernel/seqfile.h"
+#include "libcfs/kernel/more.h"
+
 #endif

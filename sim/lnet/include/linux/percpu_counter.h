@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A name under which kernel code includes libcfs/libcfs.h. */
+#ifndef JACQUARD_LINUX_PERCPU_COUNTER_H
+#define JACQUARD_LINUX_PERCPU_COUNTER_H
+#include "libcfs/libcfs.h"
+#endif

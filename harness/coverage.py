@@ -6,7 +6,10 @@ such as test_ugni_8_exports, and scenarios that name an item in their text, such
 
 How much the tests cover is `full` unless tests/checklists/partial.csv says otherwise: `partial` and what is missing, `slow`
 (full, but the whole number only in ./dev test --full) and what the default run does, or `none` and why there is no test.
-A test that tests/checklists/skipped.csv lists did not run in the reference run and covers nothing."""
+A test that tests/checklists/skipped.csv lists did not run in the reference run and covers nothing.
+
+tests/checklists/m0_requirements.csv names the requirements that m0_net has to meet, and the items that show each of them. A
+requirement without items, or with an item that no test names, is an error."""
 
 import re
 import sys
@@ -67,6 +70,17 @@ def skipped(root):
     return {row["test"] for row in optional_csv(root / "tests/checklists/skipped.csv")}
 
 
+def requirements(root):
+    """Requirement → items, in the order of the file; `3-5 9` are the items 3, 4, 5 and 9 of m0_net."""
+    rows = optional_csv(root / "tests/checklists/m0_requirements.csv")
+    return {row["requirement"]: [("m0", number) for part in row["items"].split() for number in span(part)] for row in rows}
+
+
+def span(text):
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def is_absent(test, absent):
     where, name = test
     return bool({where, name, f"{where}::{name}"} & absent)
@@ -94,6 +108,43 @@ def problems(known, tests, partial):
             yield f"{where}: no note"
 
 
+def unmet(wanted, known, tests, absent):
+    """What the requirements lack, as lines."""
+    for requirement, keys in wanted.items():
+        if not keys:
+            yield f"{requirement} has no item"
+        for key in keys:
+            if key not in known:
+                yield f"{requirement}: no item {key[1]} in the checklist {key[0]}"
+            elif all(is_absent(test, absent) for test in tests.get(key, ())):
+                yield f"{requirement}: no test for item {key[1]} of {LISTS[key[0]]}"
+
+
+def ranges(numbers):
+    """3, 4, 5, 9 → `3-5, 9`."""
+    parts = []
+    for number in numbers:
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def requirement_rows(wanted, states, tests):
+    if not wanted:
+        return
+    yield ""
+    yield "## Requirements of m0_net"
+    yield ""
+    yield "| requirement | items | not in full | tests |"
+    yield "|---|---|---|---|"
+    for requirement, keys in wanted.items():
+        less = ", ".join(f"{number} ({states['m0', number]})" for _, number in keys if states["m0", number] not in ("full", "slow"))
+        count = len({test for key in keys for test in tests.get(key, ())})
+        yield f"| {requirement} | {ranges(number for _, number in keys)} | {less or '–'} | {count} |"
+
+
 def shown(tests, absent):
     for where, name in sorted(tests):
         yield f"`{where}` {name}".strip() + (" (skipped)" if is_absent((where, name), absent) else "")
@@ -103,7 +154,7 @@ def cell(text):
     return text.replace("|", r"\|")
 
 
-def page(lists, tests, partial, absent):
+def page(lists, tests, partial, absent, wanted):
     yield "# Conformance"
     yield ""
     yield "Made by `harness/coverage.py` from `tests/checklists` and the names of the tests; do not edit."
@@ -139,6 +190,7 @@ def page(lists, tests, partial, absent):
             how = {"slow": "full with `--full`; by default"}.get(covered, covered)
             yield (f"| {row['number']} | {cell(row['text'])} | {how}{': ' if note else ''}{cell(note)} | "
                    f"{'<br>'.join(shown(tests.get(key, ()), absent)) or '–'} |")
+    yield from requirement_rows(wanted, states, tests)
 
 
 def main():
@@ -147,10 +199,13 @@ def main():
     tests = scan(options.root)
     partial = notes(options.root)
     known = {(which, int(row["number"])) for which, rows in lists.items() for row in rows}
-    wrong = list(problems(known, tests, partial))
+    absent = skipped(options.root)
+    wanted = requirements(options.root)
+    wrong = [*problems(known, tests, partial), *unmet(wanted, known, tests, absent)]
     for line in wrong:
         print(line, file=sys.stderr)
-    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, partial, skipped(options.root)), options.check)
+    wanted = {name: [key for key in keys if key in known] for name, keys in wanted.items()}
+    code = finish(options.root / "tests/COVERAGE.md", page(lists, tests, partial, absent, wanted), options.check)
     return 1 if wrong else code
 
 

@@ -120,6 +120,40 @@ def test_a_skipped_test_covers_nothing(checklists):
     assert row(text, 3) == "| 3 | third | none | `scenarios/ugni-3.yaml` (skipped) |"
 
 
+REQUIREMENTS = "# licence\nrequirement,items\n"
+
+
+def test_each_requirement_ends_in_a_test(checklists):
+    write(checklists, {
+        "tests/checklists/m0.csv": "# licence\nnumber,text\n7,queues\n8,buffers\n9,machines\n",
+        "tests/checklists/m0_requirements.csv": f"{REQUIREMENTS}r.a,7-8\ni.b,9\n",
+        "tests/checklists/partial.csv": PARTIAL + "m0,8,partial,only small ones\n",
+        "tests/unit/a_test.c": "static void m0_7_m0_8_two(void **s) {}\nstatic void m0_9_one(void **s) {}\n",
+    })
+    found = script("coverage.py", checklists)
+    assert found.returncode == 0, found.stderr
+    text = (checklists / "tests/COVERAGE.md").read_text().split("## Requirements of m0_net")[1]
+    assert row(text, "r.a") == "| r.a | 7-8 | 8 (partial) | 1 |"
+    assert row(text, "i.b") == "| i.b | 9 | – | 1 |"
+
+
+@pytest.mark.parametrize("line, message", [
+    ("r.a,", "r.a has no item"),
+    ("r.a,7 4711", "r.a: no item 4711 in the checklist m0"),
+    ("r.a,7-8", "r.a: no test for item 8 of m0_net"),
+    ("r.a,9", "r.a: no test for item 9 of m0_net"),
+])
+def test_a_requirement_without_a_test_is_an_error(checklists, line, message):
+    write(checklists, {
+        "tests/checklists/m0.csv": "# licence\nnumber,text\n7,queues\n8,buffers\n9,machines\n",
+        "tests/checklists/m0_requirements.csv": f"{REQUIREMENTS}{line}\n",
+        "tests/checklists/skipped.csv": "# licence\ntest,reason\nm0_9_away,no hardware\n",
+        "tests/unit/a_test.c": "static void m0_7_one(void **s) {}\nstatic void m0_9_away(void **s) {}\n",
+    })
+    found = script("coverage.py", checklists)
+    assert found.returncode == 1 and message in found.stderr
+
+
 CTEST = """<testsuite><testcase name="api_cq" time="2.5" status="run"><system-out>[==========] Running 4 test(s).
 [ RUN      ] ugni_1_works
 [       OK ] ugni_1_works

@@ -6,6 +6,8 @@
 struct wire wire;
 static LIST_HEAD(nis); /* struct end */
 static LIST_HEAD(moving); /* struct transit */
+static LIST_HEAD(unheard); /* struct transit without payload, whose senders hear of them later */
+static LIST_HEAD(arriving); /* struct transit */
 
 struct end {
     struct list_head on_wire;
@@ -23,6 +25,10 @@ struct transit {
     bool fails;
     int status;
     enum lnet_msg_hstatus health;
+    struct lnet_msg *at_receiver; /* while it arrives */
+    struct lnet_node *receiver;
+    struct lnet_fragments place;
+    uint32_t offset, bytes;
     uint8_t payload[];
 };
 
@@ -51,6 +57,31 @@ static void sender_done(struct transit *transit, int status, enum lnet_msg_hstat
     lnet_host_unlock(transit->sender);
 }
 
+/* The message is on its way, but its sender waits for wire_done. */
+static void hear_later(struct transit *transit)
+{
+    struct transit *later;
+
+    if (transit->msg == NULL)
+        return;
+    later = calloc(1, sizeof(*later));
+    later->msg = transit->msg;
+    later->sender = transit->sender;
+    transit->msg = NULL;
+    list_add_tail(&later->on_wire, &unheard);
+}
+
+void wire_done(void)
+{
+    struct transit *transit, *next;
+
+    list_for_each_entry_safe (transit, next, &unheard, on_wire) {
+        list_del(&transit->on_wire);
+        sender_done(transit, 0, LNET_MSG_STATUS_OK);
+        free(transit);
+    }
+}
+
 static void arrive(struct sim_event *event)
 {
     struct transit *transit = sim_container_of(event, struct transit, arrive);
@@ -64,6 +95,8 @@ static void arrive(struct sim_event *event)
         free(transit);
         return;
     }
+    if (wire.hold_done)
+        hear_later(transit);
     sender_done(transit, 0, LNET_MSG_STATUS_OK);
     if (wire.swallow || ni == NULL) {
         lnet_records_lost(transit->sender, transit->to);
@@ -175,15 +208,44 @@ static int wire_receive(struct lnet_ni *ni, void *in, struct lnet_msg *msg, bool
 {
     struct transit *transit = in;
 
-    (void)ni;
     (void)delayed;
     assert_true(mlen <= rlen);
+    if (wire.hold_received && msg != NULL) {
+        transit->at_receiver = msg;
+        transit->receiver = ni->node;
+        if (mlen > 0)
+            transit->place = *to;
+        transit->offset = offset;
+        transit->bytes = mlen;
+        list_add_tail(&transit->on_wire, &arriving);
+        wire.receiving++;
+        return 0;
+    }
     if (mlen > 0)
         lnet_copy_to_fragments(to, offset, transit->payload, mlen);
     free(transit);
     if (msg != NULL)
         lnet_finalize(msg, 0);
     return 0;
+}
+
+void wire_received(unsigned n, int status)
+{
+    struct list_head *at = arriving.next;
+    struct transit *transit;
+
+    while (n-- > 0)
+        at = at->next;
+    assert_ptr_not_equal(at, &arriving);
+    transit = list_entry(at, struct transit, on_wire);
+    list_del(&transit->on_wire);
+    wire.receiving--;
+    if (transit->bytes > 0 && status == 0)
+        lnet_copy_to_fragments(&transit->place, transit->offset, transit->payload, transit->bytes);
+    lnet_host_lock(transit->receiver);
+    lnet_finalize(transit->at_receiver, status);
+    lnet_host_unlock(transit->receiver);
+    free(transit);
 }
 
 static int wire_eager(struct lnet_ni *ni, void *in, struct lnet_msg *msg, void **new_in)
@@ -197,8 +259,11 @@ static int wire_eager(struct lnet_ni *ni, void *in, struct lnet_msg *msg, void *
 
 static int wire_startup(struct lnet_ni *ni)
 {
-    struct end *end = malloc(sizeof(*end));
+    struct end *end;
 
+    if (wire.startup_error != 0)
+        return wire.startup_error;
+    end = malloc(sizeof(*end));
     ni->nid = LNET_MKNID(ni->net->id, ni->interface.address);
     end->ni = ni;
     ni->driver = end;

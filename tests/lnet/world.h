@@ -116,7 +116,11 @@ struct wire {
     sim_time_t latency; /* SIM_US */
     bool hold; /* messages stay in the driver until wire_release */
     unsigned held;
+    bool hold_done; /* messages leave, and the sender hears of it with wire_done */
+    bool hold_received; /* a receiver's driver has a message's data only with wire_received */
+    unsigned receiving; /* such messages */
     int send_error; /* not 0: what `send` returns */
+    int startup_error; /* not 0: the drivers do not start, for that reason */
     unsigned fail; /* so many messages fail, with: */
     int fail_status;
     enum lnet_msg_hstatus fail_health;
@@ -130,6 +134,9 @@ struct wire {
 extern struct wire wire;
 void wire_release(unsigned count); /* the first ones */
 void wire_release_last(unsigned count);
+void wire_done(void); /* all so far */
+/* The n-th of those that arrive now, from 0, is complete, or failed with `status`. */
+void wire_received(unsigned n, int status);
 void wire_fail_held(unsigned count, int status, enum lnet_msg_hstatus health);
 /* A header and payload as they come from the wire, at the NI `to`. */
 int wire_inject(lnet_nid_t to, const struct lnet_hdr *header, lnet_nid_t from);

@@ -213,6 +213,27 @@ M0_TEST(m0_89_unaligned_ends)
     m0_net_buffer_deregister(&nb, domain(A));
 }
 
+/* Applications add buffers without callbacks to see an error: only an accepted add needs them. */
+M0_TEST(m0_38_m0_159_refused_without_callbacks)
+{
+    struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
+    struct m0_net_buffer *far = buffer(B, 8192), *small = buffer(A, 4096);
+
+    assert_int_equal(passive(b, far, OUT, 8192), 0);
+    small->nb_callbacks = NULL;
+    refused(a, small, READ, 0, (const uint64_t *)(const void *)far->nb_desc.nbd_data, 48, -EFBIG);
+    small->nb_callbacks = far->nb_callbacks;
+}
+
+M0_TEST_IN(m0_35_accepted_without_callbacks, .unbalanced = true)
+{
+    struct machine *a = machine_up(A, 1);
+    struct m0_net_buffer *nb = buffer(A, 4096);
+
+    nb->nb_callbacks = NULL;
+    VIOLATES(receive(a, nb, 4096, 1));
+}
+
 M0_TEST(m0_92_m0_93_stale_descriptors)
 {
     struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
@@ -322,6 +343,8 @@ int main(void)
         cmocka_unit_test(m0_83_m0_84_m0_85_descriptors),
         cmocka_unit_test(m0_83_vectors_of_the_specification),
         cmocka_unit_test(m0_86_m0_38_refused_descriptors),
+        cmocka_unit_test(m0_38_m0_159_refused_without_callbacks),
+        cmocka_unit_test(m0_35_accepted_without_callbacks),
         cmocka_unit_test(m0_87_m0_88_m0_89_transfers_of_all_sizes),
         cmocka_unit_test(m0_89_unaligned_ends),
         cmocka_unit_test(m0_92_m0_93_stale_descriptors),

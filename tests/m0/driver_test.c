@@ -28,26 +28,41 @@ M0_TEST(m0_132_request_numbers)
         {M0_LNET_TM_START, 0x40086333},         {M0_LNET_TM_STOP, 0x40086334},
         {M0_LNET_BEV_BLESS, 0x40106335},
     };
-    static const unsigned wrong[] = {
-        _IOW('c', 0x20, uint64_t), _IOW('c', 0x50, uint64_t),
-        _IOW('c', 0x4f, uint64_t), _IOW('c', 0x22, uint64_t),
-        _IOW('d', 0x33, uint64_t), _IOW('c', 0x33, struct nlx_core_buffer),
-        _IOR('c', 0x34, uint64_t), 0,
+    static const unsigned own[] = {
+        M0_LNET_LIMITS,    M0_LNET_BEV_BLESS_N,       M0_LNET_SQ_SETUP,
+        M0_LNET_SQ_SUBMIT, M0_LNET_SQ_SUBMIT_AND_WAIT, M0_LNET_TM_WAKE,
     };
     static const int flags[] = {O_RDONLY, O_WRONLY, O_RDWR | O_APPEND};
     struct process p = process_new(A, 7);
     struct nlx_dd_file *file;
     struct nlx_dd_proc proc;
     char block[512] = {0};
-    unsigned i;
+    unsigned direction, type, nr, size, i;
 
     for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         assert_int_equal(table[i][0], table[i][1]);
     assert_int_equal(nlx_dd_ioctl(p.file, M0_LNET_TM_STOP, block), -EBADR); /* no domain yet */
     assert_int_equal(process_dom_init(&p), 0);
     assert_int_equal(process_dom_init(&p), -EBADR);
-    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_int_equal(nlx_dd_ioctl(p.file, wrong[i], block), -ENOTTY);
+    /* every number, magic, direction and size (to 512 in steps of 4) that is no verb's */
+    for (type = 'b'; type <= 'd'; type++)
+        for (nr = 0; nr < 256; nr++)
+            for (direction = 0; direction < 4; direction++)
+                for (size = 0; size <= 512; size += 4) {
+                    unsigned cmd = _IOC(direction, type, nr, size);
+                    bool known = false;
+
+                    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+                        known |= cmd == table[i][1];
+                    for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+                        known |= cmd == own[i];
+                    if (!known)
+                        assert_int_equal(nlx_dd_ioctl(p.file, cmd, block), -ENOTTY);
+                }
+    assert_int_equal(nlx_dd_read(p.file, (uintptr_t)block, sizeof(block)), -EINVAL);
+    assert_int_equal(nlx_dd_write(p.file, (uintptr_t)block, sizeof(block)), -EINVAL);
+    assert_int_equal(nlx_dd_read(p.file, 0, 0), -EINVAL);
+    assert_int_equal(nlx_dd_write(p.file, 0, 0), -EINVAL);
     nlx_dd_local_proc(&proc);
     for (i = 0; i < 3; i++)
         assert_int_equal(nlx_dd_open(drivers[A], &proc, flags[i], &file), -EACCES);

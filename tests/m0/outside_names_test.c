@@ -23,6 +23,7 @@
 #include "net/buffer_pool.h"
 #include "net/bulk_emulation/mem_xprt.h"
 #include "net/module.h"
+#include "net/bulk_mem.h"
 #include "net/net.h"
 #include "ut/ut.h"
 
@@ -179,6 +180,7 @@ static void m0_159_a_program_begins_and_ends(void **state)
     static struct m0 instance;
 
     assert_int_equal(m0_init(&instance), 0);
+    assert_ptr_equal(m0_net_xprt_default_get(), &m0_net_bulk_mem_xprt); /* there is no other */
     m0_quiesce();
     assert_int_equal(m0_resume(&instance), 0);
     m0_fini();

@@ -7,7 +7,8 @@
 
 /*
  * Initialises the network layer and registers its transports: that in memory, and that over LNet if
- * the program is linked with it. So m0_net_init() is not called besides. 0 or a negative errno.
+ * the program is linked with it, which is then the default; else that in memory is. So
+ * m0_net_init() is not called besides. 0 or a negative errno.
  */
 int m0_init(struct m0 *instance); /* may be NULL */
 void m0_fini(void);

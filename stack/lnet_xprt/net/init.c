@@ -20,6 +20,8 @@ int m0_init(struct m0 *instance)
         rc = m0_mem_xprt_init();
     if (rc == 0 && m0_net_lnet_init != NULL)
         rc = m0_net_lnet_init();
+    if (rc == 0 && m0_net_xprt_default_get() == NULL)
+        m0_net_xprt_default_set(&m0_net_bulk_mem_xprt);
     return rc;
 }
 

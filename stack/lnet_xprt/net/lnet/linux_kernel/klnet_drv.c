@@ -527,6 +527,18 @@ static int verb(struct nlx_dd_file *file, unsigned cmd, void *arg)
     return verb_of_domain(file, cmd, arg);
 }
 
+long nlx_dd_read(struct nlx_dd_file *file, uint64_t to, size_t bytes)
+{
+    (void)file, (void)to, (void)bytes;
+    return -EINVAL;
+}
+
+long nlx_dd_write(struct nlx_dd_file *file, uint64_t from, size_t bytes)
+{
+    (void)file, (void)from, (void)bytes;
+    return -EINVAL;
+}
+
 long nlx_dd_ioctl(struct nlx_dd_file *file, unsigned cmd, void *arg)
 {
     unsigned nr = _IOC_NR(cmd);

@@ -57,6 +57,9 @@ int nlx_dd_open(struct nlx_dd *dd, const struct nlx_dd_proc *proc, int flags,
 /* A verb. `arg`: its parameters in the caller's private memory, _IOC_SIZE(cmd) bytes, also for what
  * it returns. >= 0 or a negative errno. */
 long nlx_dd_ioctl(struct nlx_dd_file *file, unsigned cmd, void *arg);
+/* read(2) and write(2) of a descriptor: there is nothing to read or write, -EINVAL. */
+long nlx_dd_read(struct nlx_dd_file *file, uint64_t to, size_t bytes);
+long nlx_dd_write(struct nlx_dd_file *file, uint64_t from, size_t bytes);
 /* The last duplicate of the descriptor is closed: frees all that belongs to it, and waits for what
  * LNet still does. */
 void nlx_dd_close(struct nlx_dd_file *file);

@@ -26,9 +26,10 @@ int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
     return handler == MPI_ERRORS_RETURN ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
-static struct jmpi_group *group_new(const struct jmpi_group *of, int count, const int ranks[])
+static struct mad_smpi_group *group_new(const struct mad_smpi_group *of, int count,
+                                        const int ranks[])
 {
-    struct jmpi_group *group = malloc(sizeof(*group) + (size_t)count * sizeof(int));
+    struct mad_smpi_group *group = malloc(sizeof(*group) + (size_t)count * sizeof(int));
 
     if (group == NULL)
         return NULL;
@@ -57,13 +58,13 @@ int MPI_Group_free(MPI_Group *group)
     return MPI_SUCCESS;
 }
 
-static MPI_Comm communicator_new(const struct jmpi_group *group, int rank, uint64_t context)
+static MPI_Comm communicator_new(const struct mad_smpi_group *group, int rank, uint64_t context)
 {
-    struct jmpi_communicator *comm = malloc(sizeof(*comm));
+    struct mad_smpi_communicator *comm = malloc(sizeof(*comm));
 
     if (comm == NULL)
         return NULL;
-    *comm = (struct jmpi_communicator){context, rank, group_new(group, group->size, NULL)};
+    *comm = (struct mad_smpi_communicator){context, rank, group_new(group, group->size, NULL)};
     if (comm->group != NULL)
         return comm;
     free(comm);
@@ -81,7 +82,7 @@ int MPI_Comm_free(MPI_Comm *comm)
 /* All processes make the copies in the same order, so they count alike. */
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
     uint64_t number;
 
     if (comm != process->world)
@@ -95,18 +96,19 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy)
 
 /* ---- parts of a communicator ----------------------------------------------------------------- */
 
-static int exchange(struct jmpi_process *process, bool out, uint64_t *number, int peer, int tag)
+static int exchange(struct mad_smpi_process *process, bool out, uint64_t *number, int peer, int tag)
 {
-    uint64_t full = JMPI_AGREE | (uint32_t)tag;
+    uint64_t full = MAD_SMPI_AGREE | (uint32_t)tag;
     MPI_Request request;
-    int code = out ? jmpi_send(process, number, sizeof(*number), MPI_BYTE, peer, full, &request)
-                   : jmpi_receive(process, number, sizeof(*number), MPI_BYTE, peer, full, &request);
+    int code =
+        out ? mad_smpi_send(process, number, sizeof(*number), MPI_BYTE, peer, full, &request)
+            : mad_smpi_receive(process, number, sizeof(*number), MPI_BYTE, peer, full, &request);
 
-    return code == MPI_SUCCESS ? jmpi_wait(process, request, MPI_STATUS_IGNORE) : code;
+    return code == MPI_SUCCESS ? mad_smpi_wait(process, request, MPI_STATUS_IGNORE) : code;
 }
 
 /* The first process collects the numbers and hands out the highest one, or tells the failure. */
-static int lead(struct jmpi_process *process, const struct jmpi_group *group, int tag,
+static int lead(struct mad_smpi_process *process, const struct mad_smpi_group *group, int tag,
                 uint64_t *number)
 {
     int failure = MPI_SUCCESS, code;
@@ -126,7 +128,7 @@ static int lead(struct jmpi_process *process, const struct jmpi_group *group, in
     return failure;
 }
 
-static int follow(struct jmpi_process *process, const struct jmpi_group *group, int tag,
+static int follow(struct mad_smpi_process *process, const struct mad_smpi_group *group, int tag,
                   uint64_t *number)
 {
     int code = exchange(process, true, number, group->ranks[0], tag);
@@ -138,7 +140,7 @@ static int follow(struct jmpi_process *process, const struct jmpi_group *group, 
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *created)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
     uint64_t number;
     int rank = 0, code;
 

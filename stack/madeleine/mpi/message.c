@@ -5,7 +5,7 @@
 
 #include "process.h"
 
-const struct jmpi_type jmpi_byte = {.bytes = 1}, jmpi_int = {.bytes = sizeof(int)};
+const struct mad_smpi_type mad_smpi_byte = {.bytes = 1}, mad_smpi_int = {.bytes = sizeof(int)};
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
@@ -15,18 +15,18 @@ int MPI_Get_address(const void *location, MPI_Aint *address)
     return MPI_SUCCESS;
 }
 
-static void pieces_free(struct jmpi_type *type)
+static void pieces_free(struct mad_smpi_type *type)
 {
     free(type->lengths);
     free(type->places);
 }
 
-static int pieces_copy(struct jmpi_type *type, int count, const int lengths[],
+static int pieces_copy(struct mad_smpi_type *type, int count, const int lengths[],
                        const MPI_Aint places[])
 {
-    *type = (struct jmpi_type){.count = count,
-                               .lengths = malloc((size_t)count * sizeof(*lengths)),
-                               .places = malloc((size_t)count * sizeof(*places))};
+    *type = (struct mad_smpi_type){.count = count,
+                                   .lengths = malloc((size_t)count * sizeof(*lengths)),
+                                   .places = malloc((size_t)count * sizeof(*places))};
     if (type->lengths == NULL || type->places == NULL) {
         pieces_free(type);
         return MPI_ERR_NO_MEM;
@@ -42,7 +42,7 @@ static int pieces_copy(struct jmpi_type *type, int count, const int lengths[],
 int MPI_Type_create_hindexed(int count, const int lengths[], const MPI_Aint places[],
                              MPI_Datatype of, MPI_Datatype *type)
 {
-    struct jmpi_type *created = malloc(sizeof(*created));
+    struct mad_smpi_type *created = malloc(sizeof(*created));
     int code;
 
     (void)of;
@@ -64,7 +64,7 @@ int MPI_Type_commit(MPI_Datatype *type)
 
 int MPI_Type_free(MPI_Datatype *type)
 {
-    struct jmpi_type *own = (struct jmpi_type *)(uintptr_t)*type;
+    struct mad_smpi_type *own = (struct mad_smpi_type *)(uintptr_t)*type;
 
     pieces_free(own);
     free(own);
@@ -72,7 +72,7 @@ int MPI_Type_free(MPI_Datatype *type)
     return MPI_SUCCESS;
 }
 
-static void gather(char *to, const struct jmpi_type *type)
+static void gather(char *to, const struct mad_smpi_type *type)
 {
     for (int i = 0; i < type->count; i++) {
         memcpy(to, (const void *)type->places[i], (size_t)type->lengths[i]);
@@ -81,7 +81,7 @@ static void gather(char *to, const struct jmpi_type *type)
     port_spend(PORT_COST_COPY, type->bytes);
 }
 
-static void scatter(const char *from, size_t bytes, const struct jmpi_type *type)
+static void scatter(const char *from, size_t bytes, const struct mad_smpi_type *type)
 {
     port_spend(PORT_COST_COPY, bytes);
     for (int i = 0; i < type->count && bytes != 0; i++) {
@@ -95,8 +95,8 @@ static void scatter(const char *from, size_t bytes, const struct jmpi_type *type
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-int jmpi_stage(struct jmpi_request *request, void *bytes, int count, MPI_Datatype type,
-               struct iovec *place)
+int mad_smpi_stage(struct mad_smpi_request *request, void *bytes, int count, MPI_Datatype type,
+                   struct iovec *place)
 {
     *place = (struct iovec){.iov_base = bytes, .iov_len = (size_t)count * type->bytes};
     if (type->count == 0 || count == 0)
@@ -105,14 +105,14 @@ int jmpi_stage(struct jmpi_request *request, void *bytes, int count, MPI_Datatyp
     if (request->staged == NULL)
         return MPI_ERR_NO_MEM;
     place->iov_base = request->staged;
-    if (request->kind == JMPI_SEND) {
+    if (request->kind == MAD_SMPI_SEND) {
         gather(request->staged, type);
         return MPI_SUCCESS;
     }
     return pieces_copy(&request->type, type->count, type->lengths, type->places);
 }
 
-void jmpi_request_drop(struct jmpi_request *request)
+void mad_smpi_request_drop(struct mad_smpi_request *request)
 {
     free(request->staged);
     if (request->type.count != 0)
@@ -121,35 +121,35 @@ void jmpi_request_drop(struct jmpi_request *request)
 }
 
 /* The result of a request that has ended; frees it. */
-static int finish(struct jmpi_request *request, MPI_Status *status)
+static int finish(struct mad_smpi_request *request, MPI_Status *status)
 {
     int code = request->code;
 
     if (status != MPI_STATUS_IGNORE)
-        *status =
-            (MPI_Status){request->source, (int)(request->tag & JMPI_ANY_TAG), code, request->bytes};
-    if (request->kind == JMPI_RECEIVE && request->staged != NULL && code == MPI_SUCCESS)
+        *status = (MPI_Status){request->source, (int)(request->tag & MAD_SMPI_ANY_TAG), code,
+                               request->bytes};
+    if (request->kind == MAD_SMPI_RECEIVE && request->staged != NULL && code == MPI_SUCCESS)
         scatter(request->staged, request->bytes, &request->type);
-    jmpi_request_drop(request);
+    mad_smpi_request_drop(request);
     return code;
 }
 
 /* With the lock. Something that waits for a peer that has gone ends. */
-static bool has_ended(struct jmpi_process *process, struct jmpi_request *request)
+static bool has_ended(struct mad_smpi_process *process, struct mad_smpi_request *request)
 {
-    jmpi_progress(process);
+    mad_smpi_progress(process);
     if (request->done)
         return true;
-    jmpi_look_after(process, request->peer);
+    mad_smpi_look_after(process, request->peer);
     if (process->peers[request->peer].dead && !request->cancelled) {
         request->cancelled = true;
         fi_cancel(&process->ep->fid, request);
-        jmpi_progress(process);
+        mad_smpi_progress(process);
     }
     return request->done;
 }
 
-int jmpi_wait(struct jmpi_process *process, MPI_Request request, MPI_Status *status)
+int mad_smpi_wait(struct mad_smpi_process *process, MPI_Request request, MPI_Status *status)
 {
     unsigned passes = 0;
     bool done;
@@ -160,13 +160,13 @@ int jmpi_wait(struct jmpi_process *process, MPI_Request request, MPI_Status *sta
         port_mutex_unlock(&process->lock);
         if (done)
             return finish(request, status);
-        jmpi_pause(&passes);
+        mad_smpi_pause(&passes);
     }
 }
 
 int MPI_Test(MPI_Request *request, int *done, MPI_Status *status)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
     MPI_Request own = *request;
 
     port_mutex_lock(&process->lock);
@@ -180,11 +180,11 @@ int MPI_Test(MPI_Request *request, int *done, MPI_Status *status)
 
 int MPI_Request_free(MPI_Request *request)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
 
     port_mutex_lock(&process->lock);
     if ((*request)->done)
-        jmpi_request_drop(*request);
+        mad_smpi_request_drop(*request);
     else
         (*request)->freed = true;
     port_mutex_unlock(&process->lock);
@@ -200,9 +200,9 @@ int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count)
 
 /* ---- send and receive ------------------------------------------------------------------------ */
 
-static struct jmpi_request *request_new(enum jmpi_kind kind, int peer)
+static struct mad_smpi_request *request_new(enum mad_smpi_kind kind, int peer)
 {
-    struct jmpi_request *request = calloc(1, sizeof(*request));
+    struct mad_smpi_request *request = calloc(1, sizeof(*request));
 
     if (request != NULL) {
         request->kind = kind;
@@ -212,48 +212,48 @@ static struct jmpi_request *request_new(enum jmpi_kind kind, int peer)
 }
 
 /* With the lock. */
-static int start(struct jmpi_process *process, struct jmpi_request *request,
+static int start(struct mad_smpi_process *process, struct mad_smpi_request *request,
                  const struct iovec *place, uint64_t tag)
 {
     fi_addr_t address;
     ssize_t rc;
-    int code = jmpi_peer_address(process, request->peer, &address);
+    int code = mad_smpi_peer_address(process, request->peer, &address);
 
     if (code != MPI_SUCCESS)
         return code;
-    if (request->kind == JMPI_SEND)
+    if (request->kind == MAD_SMPI_SEND)
         rc = fi_tsend(process->ep, place->iov_base, place->iov_len, NULL, address, tag, request);
     else
         rc = fi_trecv(process->ep, place->iov_base, place->iov_len, NULL, address, tag, 0, request);
-    process->sends += rc == 0 && request->kind == JMPI_SEND;
+    process->sends += rc == 0 && request->kind == MAD_SMPI_SEND;
     return rc == 0 ? MPI_SUCCESS : rc == -FI_EAGAIN ? -FI_EAGAIN : MPI_ERR_OTHER;
 }
 
-static int begin(struct jmpi_process *process, struct jmpi_request *request, void *bytes, int count,
-                 MPI_Datatype type, uint64_t tag)
+static int begin(struct mad_smpi_process *process, struct mad_smpi_request *request, void *bytes,
+                 int count, MPI_Datatype type, uint64_t tag)
 {
     struct iovec place;
     unsigned passes = 0;
-    int code = jmpi_stage(request, bytes, count, type, &place);
+    int code = mad_smpi_stage(request, bytes, count, type, &place);
 
     while (code == MPI_SUCCESS) {
         port_mutex_lock(&process->lock);
         code = start(process, request, &place, tag);
         if (code == -FI_EAGAIN)
-            jmpi_progress(process);
+            mad_smpi_progress(process);
         port_mutex_unlock(&process->lock);
         if (code != -FI_EAGAIN)
             return code;
-        jmpi_pause(&passes);
+        mad_smpi_pause(&passes);
         code = MPI_SUCCESS;
     }
     return code;
 }
 
-static int operate(struct jmpi_process *process, enum jmpi_kind kind, void *bytes, int count,
-                   MPI_Datatype type, int peer, uint64_t tag, MPI_Request *request)
+static int operate(struct mad_smpi_process *process, enum mad_smpi_kind kind, void *bytes,
+                   int count, MPI_Datatype type, int peer, uint64_t tag, MPI_Request *request)
 {
-    struct jmpi_request *own = request_new(kind, peer);
+    struct mad_smpi_request *own = request_new(kind, peer);
     int code;
 
     if (own == NULL)
@@ -262,39 +262,39 @@ static int operate(struct jmpi_process *process, enum jmpi_kind kind, void *byte
     if (code == MPI_SUCCESS)
         *request = own;
     else
-        jmpi_request_drop(own);
+        mad_smpi_request_drop(own);
     return code;
 }
 
-int jmpi_send(struct jmpi_process *process, const void *bytes, int count, MPI_Datatype type, int to,
-              uint64_t tag, MPI_Request *request)
+int mad_smpi_send(struct mad_smpi_process *process, const void *bytes, int count, MPI_Datatype type,
+                  int to, uint64_t tag, MPI_Request *request)
 {
-    return operate(process, JMPI_SEND, (void *)(uintptr_t)bytes, count, type, to, tag, request);
+    return operate(process, MAD_SMPI_SEND, (void *)(uintptr_t)bytes, count, type, to, tag, request);
 }
 
-int jmpi_receive(struct jmpi_process *process, void *bytes, int count, MPI_Datatype type, int from,
-                 uint64_t tag, MPI_Request *request)
+int mad_smpi_receive(struct mad_smpi_process *process, void *bytes, int count, MPI_Datatype type,
+                     int from, uint64_t tag, MPI_Request *request)
 {
-    return operate(process, JMPI_RECEIVE, bytes, count, type, from, tag, request);
+    return operate(process, MAD_SMPI_RECEIVE, bytes, count, type, from, tag, request);
 }
 
 static uint64_t tag_of(MPI_Comm comm, int tag)
 {
-    return comm->context << JMPI_CONTEXT_SHIFT | (uint32_t)tag;
+    return comm->context << MAD_SMPI_CONTEXT_SHIFT | (uint32_t)tag;
 }
 
 int MPI_Isend(const void *bytes, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    return jmpi_send(jmpi_process(), bytes, count, type, comm->group->ranks[to], tag_of(comm, tag),
-                     request);
+    return mad_smpi_send(mad_smpi_process(), bytes, count, type, comm->group->ranks[to],
+                         tag_of(comm, tag), request);
 }
 
 int MPI_Irecv(void *bytes, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    int code = jmpi_receive(jmpi_process(), bytes, count, type, comm->group->ranks[from],
-                            tag_of(comm, tag), request);
+    int code = mad_smpi_receive(mad_smpi_process(), bytes, count, type, comm->group->ranks[from],
+                                tag_of(comm, tag), request);
 
     if (code == MPI_SUCCESS)
         (*request)->source = from;
@@ -307,39 +307,39 @@ int MPI_Recv(void *bytes, int count, MPI_Datatype type, int from, int tag, MPI_C
     MPI_Request request;
     int code = MPI_Irecv(bytes, count, type, from, tag, comm, &request);
 
-    return code == MPI_SUCCESS ? jmpi_wait(jmpi_process(), request, status) : code;
+    return code == MPI_SUCCESS ? mad_smpi_wait(mad_smpi_process(), request, status) : code;
 }
 
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 /* With the lock: the message that a receive would get. The answer is there at once. */
-static int peek(struct jmpi_process *process, struct jmpi_request *request, uint64_t tag,
+static int peek(struct mad_smpi_process *process, struct mad_smpi_request *request, uint64_t tag,
                 uint64_t ignore, uint64_t flags)
 {
     struct fi_msg_tagged message = {.tag = tag, .ignore = ignore, .context = request};
-    int code = jmpi_peer_address(process, request->peer, &message.addr);
+    int code = mad_smpi_peer_address(process, request->peer, &message.addr);
 
     if (code == MPI_ERR_RANK)
         return code;
     message.addr = process->peers[request->peer].address; /* what a dead peer had sent is there */
-    jmpi_progress(process);
+    mad_smpi_progress(process);
     if (fi_trecvmsg(process->ep, &message, flags) != 0)
         return MPI_ERR_OTHER; /* no room: as if there were no message yet */
     while (!request->done)
-        jmpi_progress(process);
+        mad_smpi_progress(process);
     if (request->code != MPI_SUCCESS)
-        jmpi_look_after(process, request->peer);
+        mad_smpi_look_after(process, request->peer);
     return request->code != MPI_SUCCESS && code == MPIX_ERR_PROC_FAILED ? code : MPI_SUCCESS;
 }
 
-static int probe(struct jmpi_request *request, int from, int tag, MPI_Comm comm, uint64_t flags,
+static int probe(struct mad_smpi_request *request, int from, int tag, MPI_Comm comm, uint64_t flags,
                  int *found, MPI_Status *status)
 {
-    struct jmpi_process *process = jmpi_process();
-    uint64_t ignore = tag == MPI_ANY_TAG ? JMPI_ANY_TAG : 0;
+    struct mad_smpi_process *process = mad_smpi_process();
+    uint64_t ignore = tag == MPI_ANY_TAG ? MAD_SMPI_ANY_TAG : 0;
     int code;
 
-    request->kind = JMPI_PEEK;
+    request->kind = MAD_SMPI_PEEK;
     request->peer = comm->group->ranks[from];
     request->source = from;
     request->code = MPI_ERR_OTHER;
@@ -349,13 +349,13 @@ static int probe(struct jmpi_request *request, int from, int tag, MPI_Comm comm,
     *found = code == MPI_SUCCESS && request->done && request->code == MPI_SUCCESS;
     if (*found && status != MPI_STATUS_IGNORE)
         *status =
-            (MPI_Status){from, (int)(request->tag & JMPI_ANY_TAG), MPI_SUCCESS, request->bytes};
+            (MPI_Status){from, (int)(request->tag & MAD_SMPI_ANY_TAG), MPI_SUCCESS, request->bytes};
     return code == MPI_ERR_OTHER ? MPI_SUCCESS : code;
 }
 
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *found, MPI_Status *status)
 {
-    struct jmpi_request request = {.done = false};
+    struct mad_smpi_request request = {.done = false};
 
     return probe(&request, from, tag, comm, FI_PEEK, found, status);
 }
@@ -363,7 +363,7 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *found, MPI_Status *status)
 int MPI_Improbe(int from, int tag, MPI_Comm comm, int *found, MPI_Message *message,
                 MPI_Status *status)
 {
-    struct jmpi_request *request = calloc(1, sizeof(*request));
+    struct mad_smpi_request *request = calloc(1, sizeof(*request));
     int code;
 
     if (request == NULL)
@@ -378,17 +378,17 @@ int MPI_Improbe(int from, int tag, MPI_Comm comm, int *found, MPI_Message *messa
 
 int MPI_Mrecv(void *bytes, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
-    struct jmpi_process *process = jmpi_process();
-    struct jmpi_request *request = *message;
+    struct mad_smpi_process *process = mad_smpi_process();
+    struct mad_smpi_request *request = *message;
     struct iovec place;
     struct fi_msg_tagged claimed = {.msg_iov = &place, .iov_count = 1, .context = request};
     unsigned passes = 0;
     ssize_t rc;
     int code;
 
-    request->kind = JMPI_RECEIVE;
+    request->kind = MAD_SMPI_RECEIVE;
     request->done = false;
-    code = jmpi_stage(request, bytes, count, type, &place);
+    code = mad_smpi_stage(request, bytes, count, type, &place);
     if (code != MPI_SUCCESS)
         return code;
     *message = NULL;
@@ -398,10 +398,10 @@ int MPI_Mrecv(void *bytes, int count, MPI_Datatype type, MPI_Message *message, M
         port_mutex_unlock(&process->lock);
         if (rc != -FI_EAGAIN)
             break;
-        jmpi_pause(&passes);
+        mad_smpi_pause(&passes);
     }
     if (rc == 0)
-        return jmpi_wait(process, request, status);
-    jmpi_request_drop(request);
+        return mad_smpi_wait(process, request, status);
+    mad_smpi_request_drop(request);
     return MPI_ERR_OTHER;
 }

@@ -13,14 +13,14 @@ enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64 };
 /* A process that waits asks its peer so often whether it is there. */
 static const uint64_t ping_ns = 100000000;
 
-struct jmpi_process *jmpi_process(void)
+struct mad_smpi_process *mad_smpi_process(void)
 {
     return mad_process()->mpi;
 }
 
-MPI_Comm jmpi_world(void)
+MPI_Comm mad_smpi_world(void)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
 
     return process != NULL ? process->world : NULL;
 }
@@ -33,9 +33,9 @@ static int hex_digit(char digit)
 }
 
 /* The peer's name in the process manager's store. */
-static bool look_up(struct jmpi_process *process, int rank)
+static bool look_up(struct mad_smpi_process *process, int rank)
 {
-    struct jmpi_peer *peer = &process->peers[rank];
+    struct mad_smpi_peer *peer = &process->peers[rank];
     char key[32], text[2 * NAME_BYTES + 1] = "";
     unsigned char name[NAME_BYTES];
     int length = 0;
@@ -53,9 +53,9 @@ static bool look_up(struct jmpi_process *process, int rank)
     return true;
 }
 
-int jmpi_peer_address(struct jmpi_process *process, int rank, fi_addr_t *address)
+int mad_smpi_peer_address(struct mad_smpi_process *process, int rank, fi_addr_t *address)
 {
-    struct jmpi_peer *peer = &process->peers[rank];
+    struct mad_smpi_peer *peer = &process->peers[rank];
 
     if (!peer->known && !look_up(process, rank))
         return MPI_ERR_RANK;
@@ -65,35 +65,36 @@ int jmpi_peer_address(struct jmpi_process *process, int rank, fi_addr_t *address
     return MPI_SUCCESS;
 }
 
-static void ping(struct jmpi_process *process, int rank)
+static void ping(struct mad_smpi_process *process, int rank)
 {
-    struct jmpi_peer *peer = &process->peers[rank];
+    struct mad_smpi_peer *peer = &process->peers[rank];
 
-    peer->ping = (struct jmpi_request){.kind = JMPI_PING_SENT, .peer = rank};
-    if (fi_tsend(process->ep, NULL, 0, NULL, peer->address, JMPI_PING, &peer->ping) != 0)
+    peer->ping = (struct mad_smpi_request){.kind = MAD_SMPI_PING_SENT, .peer = rank};
+    if (fi_tsend(process->ep, NULL, 0, NULL, peer->address, MAD_SMPI_PING, &peer->ping) != 0)
         return; /* the next pass tries again */
     peer->pinging = true;
     process->sends++;
 }
 
-void jmpi_look_after(struct jmpi_process *process, int rank)
+void mad_smpi_look_after(struct mad_smpi_process *process, int rank)
 {
-    struct jmpi_peer *peer = &process->peers[rank];
+    struct mad_smpi_peer *peer = &process->peers[rank];
 
     if (rank != process->world->rank && peer->known && !peer->dead && !peer->pinging &&
         port_now() - peer->heard >= ping_ns)
         ping(process, rank);
 }
 
-static void receive_pings(struct jmpi_process *process)
+static void receive_pings(struct mad_smpi_process *process)
 {
-    process->pinged = (struct jmpi_request){.kind = JMPI_RECEIVE, .peer = process->world->rank};
-    fi_trecv(process->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, JMPI_PING, 0, &process->pinged);
+    process->pinged =
+        (struct mad_smpi_request){.kind = MAD_SMPI_RECEIVE, .peer = process->world->rank};
+    fi_trecv(process->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, MAD_SMPI_PING, 0, &process->pinged);
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
-static int code_of(struct jmpi_process *process, struct jmpi_request *request, int error)
+static int code_of(struct mad_smpi_process *process, struct mad_smpi_request *request, int error)
 {
     switch (error) {
     case 0:
@@ -108,10 +109,10 @@ static int code_of(struct jmpi_process *process, struct jmpi_request *request, i
     }
 }
 
-static void complete(struct jmpi_process *process, struct jmpi_request *request, size_t bytes,
-                     uint64_t tag, int error)
+static void complete(struct mad_smpi_process *process, struct mad_smpi_request *request,
+                     size_t bytes, uint64_t tag, int error)
 {
-    struct jmpi_peer *peer = &process->peers[request->peer];
+    struct mad_smpi_peer *peer = &process->peers[request->peer];
 
     if (request == &process->pinged) {
         if (error == 0)
@@ -122,17 +123,17 @@ static void complete(struct jmpi_process *process, struct jmpi_request *request,
     request->bytes = bytes;
     request->tag = tag;
     request->done = true;
-    if (request->kind == JMPI_SEND || request->kind == JMPI_PING_SENT)
+    if (request->kind == MAD_SMPI_SEND || request->kind == MAD_SMPI_PING_SENT)
         process->sends--;
-    if (error == 0 && request->kind != JMPI_PEEK)
+    if (error == 0 && request->kind != MAD_SMPI_PEEK)
         peer->heard = port_now();
-    if (request->kind == JMPI_PING_SENT)
+    if (request->kind == MAD_SMPI_PING_SENT)
         peer->pinging = false;
     else if (request->freed)
-        jmpi_request_drop(request);
+        mad_smpi_request_drop(request);
 }
 
-void jmpi_progress(struct jmpi_process *process)
+void mad_smpi_progress(struct mad_smpi_process *process)
 {
     struct fi_cq_tagged_entry entries[READ_ENTRIES];
     struct fi_cq_err_entry error;
@@ -151,7 +152,7 @@ void jmpi_progress(struct jmpi_process *process)
 }
 
 /* A pass costs virtual time, also where the network's own thread polls. */
-void jmpi_pause(unsigned *passes)
+void mad_smpi_pause(unsigned *passes)
 {
     struct port_semaphore never;
     uint64_t nanoseconds = 100 + (uint64_t)*passes * 5;
@@ -164,7 +165,7 @@ void jmpi_pause(unsigned *passes)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-static bool open_endpoint(struct jmpi_process *process)
+static bool open_endpoint(struct mad_smpi_process *process)
 {
     struct fi_cq_attr cq = {.size = ENTRIES, .format = FI_CQ_FORMAT_TAGGED};
     struct fi_av_attr av = {.type = FI_AV_TABLE};
@@ -191,7 +192,7 @@ static bool open_endpoint(struct jmpi_process *process)
            fi_ep_bind(process->ep, &process->av->fid, 0) == 0 && fi_enable(process->ep) == 0;
 }
 
-static bool publish(struct jmpi_process *process)
+static bool publish(struct mad_smpi_process *process)
 {
     unsigned char name[NAME_BYTES];
     char key[32], text[2 * NAME_BYTES + 1];
@@ -206,10 +207,10 @@ static bool publish(struct jmpi_process *process)
 }
 
 /* Numbers in MPI_COMM_WORLD are those of the process manager. */
-static bool meet(struct jmpi_process *process)
+static bool meet(struct mad_smpi_process *process)
 {
     int spawned, size = 0, rank = 0, appnum;
-    struct jmpi_communicator *world = calloc(1, sizeof(*world));
+    struct mad_smpi_communicator *world = calloc(1, sizeof(*world));
 
     process->world = world;
     if (world == NULL)
@@ -238,7 +239,7 @@ static void close_one(struct fid *fid)
         fi_close(fid);
 }
 
-static void end(struct jmpi_process *process)
+static void end(struct mad_smpi_process *process)
 {
     close_one(process->ep != NULL ? &process->ep->fid : NULL);
     close_one(process->av != NULL ? &process->av->fid : NULL);
@@ -259,7 +260,7 @@ static void end(struct jmpi_process *process)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    struct jmpi_process *process = calloc(1, sizeof(*process));
+    struct mad_smpi_process *process = calloc(1, sizeof(*process));
 
     (void)argc;
     (void)argv;
@@ -280,7 +281,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int MPI_Initialized(int *flag)
 {
-    *flag = jmpi_process() != NULL;
+    *flag = mad_smpi_process() != NULL;
     return MPI_SUCCESS;
 }
 
@@ -292,16 +293,16 @@ int MPI_Finalized(int *flag)
 
 int MPI_Finalize(void)
 {
-    struct jmpi_process *process = jmpi_process();
+    struct mad_smpi_process *process = mad_smpi_process();
     unsigned passes = 0, sends;
 
     do {
         port_mutex_lock(&process->lock);
-        jmpi_progress(process);
+        mad_smpi_progress(process);
         sends = process->sends;
         port_mutex_unlock(&process->lock);
         if (sends != 0)
-            jmpi_pause(&passes);
+            mad_smpi_pause(&passes);
     } while (sends != 0);
     mad_process()->mpi = NULL;
     end(process);

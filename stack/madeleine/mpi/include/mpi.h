@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 typedef intptr_t MPI_Aint;
-typedef struct jmpi_communicator *MPI_Comm;
-typedef struct jmpi_group *MPI_Group;
-typedef const struct jmpi_type *MPI_Datatype;
-typedef struct jmpi_request *MPI_Request;
-typedef struct jmpi_request *MPI_Message;
+typedef struct mad_smpi_communicator *MPI_Comm;
+typedef struct mad_smpi_group *MPI_Group;
+typedef const struct mad_smpi_type *MPI_Datatype;
+typedef struct mad_smpi_request *MPI_Request;
+typedef struct mad_smpi_request *MPI_Message;
 typedef int MPI_Errhandler;
 typedef struct MPI_Status {
     int MPI_SOURCE, MPI_TAG, MPI_ERROR;
@@ -43,12 +43,12 @@ enum {
 /* Not exported: a foreign program in a simulation may bring an MPI library of its own. */
 #pragma GCC visibility push(hidden)
 
-extern const struct jmpi_type jmpi_byte, jmpi_int;
-#define MPI_BYTE (&jmpi_byte)
-#define MPI_CHAR (&jmpi_byte)
-#define MPI_INT (&jmpi_int)
-MPI_Comm jmpi_world(void);
-#define MPI_COMM_WORLD jmpi_world()
+extern const struct mad_smpi_type mad_smpi_byte, mad_smpi_int;
+#define MPI_BYTE (&mad_smpi_byte)
+#define MPI_CHAR (&mad_smpi_byte)
+#define MPI_INT (&mad_smpi_int)
+MPI_Comm mad_smpi_world(void);
+#define MPI_COMM_WORLD mad_smpi_world()
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
 int MPI_Initialized(int *flag);

@@ -101,7 +101,7 @@ PREFIXES = {
     "stack/port": ("port_",),
     "stack/gni_prov": ("gnip_", "gni_", "fi_"),
     "stack/pmi2": ("pmi2_", "pmrun_", "PMI_", "PMI2_", "PMI2X_", "PMIX_"),
-    "stack/madeleine": ("mad_", "tbx_", "ntbx_"),
+    "stack/madeleine": ("mad_", "tbx_", "ntbx_", "MPI_"),
     "stack/libcfs": ("libcfs_", "cfs_"),
     "stack/lst": ("lst_",),
     "stack/lnet_xprt": ("m0_", "M0_", "nlx_", "default_xo_rpc_"),

@@ -26,6 +26,8 @@ struct mad_process {
     unsigned sessions; /* that have begun */
     p_mad_adapter_set_t adapter_set; /* of mad_pre_init */
     char **parameters; /* its parameters, "MAD_TCP_EAGER=1" … NULL, or NULL */
+    struct mad_smpi_process *mpi; /* of a simulation, while MPI is started (mpi/process.h) */
+    struct mad_mpi_refusals *mpi_refusals; /* of a simulation (driver/builtin_mpi.c) */
 };
 struct mad_process *mad_process(void);
 

@@ -19,6 +19,7 @@ const struct mad_driver_entry mad_drivers[] = {
     {"tcp", mad_TCP, mad_tcp_register, mad_tcp_usable, NULL},
     {"via", mad_VIA, mad_via_register, mad_via_usable, NULL},
     {"sbp", mad_SBP, mad_sbp_register, mad_sbp_usable, NULL},
+    {"mpi", mad_MPI, mad_mpi_register, mad_mpi_usable, NULL},
 #endif
 #ifndef MAD_SIMULATED
     {"shm", mad_SHM, mad_shm_register, NULL, NULL},

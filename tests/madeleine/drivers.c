@@ -315,7 +315,7 @@ static void both_directions(p_mad_channel_t channel)
 /* The receiver waits on another channel while the sender needs the credit of the first message. */
 static void credit_elsewhere(p_mad_channel_t channel)
 {
-    p_mad_channel_t other = mad_open_channel(session, 0);
+    p_mad_channel_t other = mad_open_channel(session, session->nb_adapter - 1);
 
     if (rank == 0) {
         send(channel, 1, 1);

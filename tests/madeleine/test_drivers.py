@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What every driver must do (drivers.c): over TCP, live GNI and LNet between processes, and over GNI, LNet and the small networks
+"""What every driver must do (drivers.c): over TCP, live GNI and LNet between processes, and over GNI, LNet, MPI and the small networks
 of the paper in simulation."""
 
 import json
@@ -18,7 +18,7 @@ import launcher
 HERE = Path(__file__).parent
 BIN = launcher.BUILD / "bin"
 SIMULATED = {"simulated": "gni", "lnet_simulated": "lnet", "sisci": "sisci", "ethernet": "tcp", "via": "via:/dev/via_eth0",
-             "sbp": "sbp"}  # network → adapter
+             "sbp": "sbp", "mpi": "mpi"}  # network → adapter
 # Slow: in a coverage run, scenarios and C tests execute the drivers of the small networks.
 NETWORKS = ["tcp", "gni", "lnet", "simulated", *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED if name != "simulated")]
 # Beside Aries, as programs with a main() need it.
@@ -171,7 +171,8 @@ def test_mad_35_two_adapters_of_one_driver(run_case, network, adapters):
 
 
 @pytest.mark.parametrize("network, adapters", [("gni", "tcp,gni"), ("gni", "gni,tcp"), ("gni", "tcp,lnet"), ("gni", "lnet,gni"), ("sisci", "sisci,tcp"),
-                                               ("sisci", "gni,sisci"), ("via", "via:/dev/via_eth0,sbp"), ("via", "tcp,via:/dev/via_eth0")])
+                                               ("sisci", "gni,sisci"), ("via", "via:/dev/via_eth0,sbp"), ("via", "tcp,via:/dev/via_eth0"), ("mpi", "mpi,tcp"),
+                                               ("mpi", "gni,mpi")])
 def test_mad_34_two_drivers(run_case, network, adapters):
     run_case(network, "adapters", adapters=adapters)
 
@@ -339,7 +340,7 @@ def test_no_fabric():
     assert done.returncode != 0 and "FAILURE: not supported" in done.stderr
 
 
-VIOLATED = pytest.mark.parametrize("network", ["tcp", "shm", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via", "sbp"])
+VIOLATED = pytest.mark.parametrize("network", ["tcp", "shm", "gni", "lnet", "simulated", "lnet_simulated", "sisci", "ethernet", "via", "sbp", "mpi"])
 
 
 @VIOLATED
@@ -361,9 +362,11 @@ def test_mad_83_mad_88_channels_close_after_a_violation(run_case, network):
 
 
 @pytest.mark.parametrize("lost", range(3))
-def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, lost):
-    """The card gives up one store of the receiver after 16 tries. The receiver waits on another channel, and stores the credit again."""
-    run_case("sisci", "credit_elsewhere", variables={"MAD_SISCI_SEGMENTS": "1"},
+@pytest.mark.parametrize("adapters", ["sisci", "sisci,tcp", "sisci,gni"])
+def test_mad_33_mad_64_a_lost_credit_of_another_channel(run_case, adapters, lost):
+    """The card gives up one store of the receiver after 16 tries. The receiver waits on another channel, also on one of another driver,
+    and the credit is stored again."""
+    run_case("sisci", "credit_elsewhere", adapters=adapters, variables={"MAD_SISCI_SEGMENTS": "1"},
              faults=[{"at": "net.packet", "network": "sci", "do": "drop", "source": 1, "target": 0, "skip": lost, "count": 16}])
 
 

@@ -227,6 +227,18 @@ static int await_credit(struct msisci_peer *peer)
     return mad_sisci_settle(peer, &peer->remote[0], peer->remote[0].failures, &retry);
 }
 
+/* Waits on other drivers do not look after credits. */
+static bool has_other_drivers(const struct msisci_peer *peer)
+{
+    const mad_driver_t *driver = peer->in->channel->adapter->driver;
+    const mad_madeleine_t *session = driver->madeleine;
+
+    for (int i = 0; i < session->nb_adapter; i++)
+        if (session->adapter[i].driver != driver)
+            return true;
+    return false;
+}
+
 int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
 {
     struct msisci_remote *remote = &peer->remote[0];
@@ -238,7 +250,8 @@ int mad_sisci_return_credit(struct msisci_peer *peer, bool more)
         return error;
     failures = remote->failures;
     store_credit(peer);
-    if (!more) { /* whether it arrives is seen when the process waits for something */
+    /* Otherwise it is seen when the process waits for something, whether it has arrived. */
+    if (!more && !has_other_drivers(peer)) {
         SCIFlush(remote->sequence, 0);
         peer->unsettled = true;
         return MAD_OK;

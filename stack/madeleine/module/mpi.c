@@ -13,8 +13,7 @@
 
 enum {
     PIECE_BYTES = 1 << 30, /* counts are int in MPI; a larger block is several messages */
-    ALIGNMENT = 32,
-    BUSY_PASSES = 1000
+    ALIGNMENT = 32
 };
 
 static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
@@ -22,23 +21,32 @@ static const mad_configuration_t *configuration_of(p_mad_channel_t channel)
     return &channel->adapter->driver->madeleine->configuration;
 }
 
+static bool peer_has_gone(int code)
+{
+#ifdef MPIX_ERR_PROC_FAILED
+    int class_of_code = MPI_SUCCESS;
+
+    return MPI_Error_class(code, &class_of_code) == MPI_SUCCESS &&
+           class_of_code == MPIX_ERR_PROC_FAILED;
+#else
+    return false;
+#endif
+}
+
 static int failed(p_mad_connection_t connection, int code)
 {
-    mad_driver_note(connection, "MPI failed", code);
-    return MAD_EDRIVER;
+    bool gone = peer_has_gone(code);
+
+    mad_driver_note(connection, gone ? NULL : "MPI failed", code);
+    return gone ? MAD_EPEER : MAD_EDRIVER;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 void mad_mpi_pause(unsigned *passes)
 {
-    mad_event_t nothing = {.descriptors = NULL};
-    int64_t most = 50000, timeout_ns = 0;
-
     mad_mpi_drop_refused();
-    if (++*passes > BUSY_PASSES)
-        timeout_ns = (int64_t)(*passes - BUSY_PASSES) * 1000;
-    mad_wait(&nothing, timeout_ns < most ? timeout_ns : most);
+    mad_mpi_sleep(passes);
 }
 
 /* A sender learns meanwhile that its peer refuses the message. */
@@ -69,6 +77,13 @@ static int adapter_init(p_mad_adapter_t adapter)
     adapter->name = strdup(name);
     adapter->parameter = strdup("mpi");
     return adapter->name != NULL && adapter->parameter != NULL ? MAD_OK : MAD_ENOMEM;
+}
+
+static int adapter_exit(p_mad_adapter_t adapter)
+{
+    (void)adapter;
+    mad_mpi_stop();
+    return MAD_OK;
 }
 
 static int channel_init(p_mad_channel_t channel)
@@ -270,6 +285,11 @@ static p_mad_connection_t poll_message(p_mad_channel_t channel)
         if (is_usable(own, rank))
             code = MPI_Iprobe(mad_mpi_place(own, rank), SERVICE, own->communicator, &found,
                               MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS && peer_has_gone(code)) {
+            mad_connection_break(channel->input_connection[rank], MAD_EPEER);
+            mad_connection_break(channel->output_connection[rank], MAD_EPEER);
+            code = MPI_SUCCESS;
+        }
         if (!found || code != MPI_SUCCESS)
             continue;
         code = MPI_Recv(&announced, 1, MPI_INT, mad_mpi_place(own, rank), SERVICE,
@@ -438,6 +458,7 @@ const mad_driver_interface_t *mad_mpi_module_interface(void)
     static const mad_driver_interface_t table = {
         .abi_version = MAD_DRIVER_ABI,
         .adapter_init = adapter_init,
+        .adapter_exit = adapter_exit,
         .channel_init = channel_init,
         .channel_exit = channel_exit,
         .connection_init = connection_init,

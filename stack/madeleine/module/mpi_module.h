@@ -8,9 +8,14 @@
 
 #include "driver/mpi.h"
 #include "madeleine/error.h"
+#include "port/port.h"
 
 /* Starts MPI if the program has not; false: it has ended already, or has no threads. */
 bool mad_mpi_start(void);
+/* Ends MPI with the last adapter where no exit handler of the process could. */
+void mad_mpi_stop(void);
+/* Sleeps in a loop that polls MPI: the fruitless passes so far. */
+void mad_mpi_sleep(unsigned *passes);
 /* One fruitless pass of a loop that polls MPI: the passes so far. */
 void mad_mpi_pause(unsigned *passes);
 
@@ -47,6 +52,14 @@ static inline int mad_mpi_place(const struct mpi_channel *own, int rank)
 }
 
 /* ---- refusals (mpi_refuse.c) ---- */
+/* The open channels of the process. `unanswered`: refusals whose senders may still send. */
+struct mad_mpi_refusals {
+    struct port_mutex mutex;
+    struct mpi_channel *channels;
+    unsigned unanswered;
+};
+/* Those of the calling process. */
+struct mad_mpi_refusals *mad_mpi_refusals(void);
 void mad_mpi_list(struct mpi_channel *own);
 void mad_mpi_unlist(struct mpi_channel *own);
 void mad_mpi_give_up(p_mad_connection_t in);

@@ -3,17 +3,11 @@
  * Messages that their receiver refuses. MPI cannot take back a message, so the receiver tells the
  * sender, and drops what comes until the sender has answered that nothing follows.
  */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "mpi_module.h"
 
 static const double wait_seconds = 0.5;
-
-/* The open channels of the process. `unanswered`: refusals whose senders may still send. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct mpi_channel *channels;
-static unsigned unanswered;
 
 static struct mpi_connection *own_of(p_mad_connection_t connection)
 {
@@ -27,10 +21,12 @@ static int size_of(const struct mpi_channel *own)
 
 void mad_mpi_list(struct mpi_channel *own)
 {
-    pthread_mutex_lock(&mutex);
-    own->next = channels;
-    channels = own;
-    pthread_mutex_unlock(&mutex);
+    struct mad_mpi_refusals *all = mad_mpi_refusals();
+
+    port_mutex_lock(&all->mutex);
+    own->next = all->channels;
+    all->channels = own;
+    port_mutex_unlock(&all->mutex);
 }
 
 static bool is_unanswered(p_mad_connection_t in)
@@ -40,15 +36,16 @@ static bool is_unanswered(p_mad_connection_t in)
 
 void mad_mpi_unlist(struct mpi_channel *own)
 {
-    struct mpi_channel **place = &channels;
+    struct mad_mpi_refusals *all = mad_mpi_refusals();
+    struct mpi_channel **place = &all->channels;
 
-    pthread_mutex_lock(&mutex);
+    port_mutex_lock(&all->mutex);
     while (*place != own)
         place = &(*place)->next;
     *place = own->next;
     for (int rank = 0; rank < size_of(own); rank++)
-        unanswered -= is_unanswered(own->object->input_connection[rank]);
-    pthread_mutex_unlock(&mutex);
+        all->unanswered -= is_unanswered(own->object->input_connection[rank]);
+    port_mutex_unlock(&all->mutex);
 }
 
 /* A message without data, which waits for nobody. */
@@ -117,33 +114,37 @@ static bool drop_one(p_mad_connection_t in)
         note_refusal(in->reverse);
     if (status.MPI_TAG == ACK) {
         own_of(in)->acked = true;
-        unanswered--;
+        mad_mpi_refusals()->unanswered--;
     }
     return true;
 }
 
 void mad_mpi_drop_refused(void)
 {
-    if (__atomic_load_n(&unanswered, __ATOMIC_ACQUIRE) == 0 || pthread_mutex_trylock(&mutex) != 0)
+    struct mad_mpi_refusals *all = mad_mpi_refusals();
+
+    if (__atomic_load_n(&all->unanswered, __ATOMIC_ACQUIRE) == 0 ||
+        !port_mutex_trylock(&all->mutex))
         return;
-    for (const struct mpi_channel *own = channels; own != NULL; own = own->next)
+    for (const struct mpi_channel *own = all->channels; own != NULL; own = own->next)
         for (int rank = 0; rank < size_of(own); rank++)
             while (is_unanswered(own->object->input_connection[rank]) &&
                    drop_one(own->object->input_connection[rank]))
                 ;
-    pthread_mutex_unlock(&mutex);
+    port_mutex_unlock(&all->mutex);
 }
 
 void mad_mpi_give_up(p_mad_connection_t in)
 {
+    struct mad_mpi_refusals *all = mad_mpi_refusals();
     bool first;
 
-    pthread_mutex_lock(&mutex);
+    port_mutex_lock(&all->mutex);
     first = !own_of(in)->gave_up;
     own_of(in)->gave_up = true;
     if (first)
-        __atomic_add_fetch(&unanswered, 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&mutex);
+        __atomic_add_fetch(&all->unanswered, 1, __ATOMIC_RELEASE);
+    port_mutex_unlock(&all->mutex);
     if (first)
         send_word(in, REFUSED);
     mad_mpi_drop_refused();

@@ -21,7 +21,8 @@ static const struct workload_arg args[] = {
     {"rails", ARG_COUNT, "1", "1", "8", NULL, "adapters, from the first one on, that carry it"},
     {"messages", ARG_COUNT, "64", "1", "1000000", NULL, "of a round, in turn on the sub-channels"},
     {"bytes", ARG_BYTES, "8", "8", "1GiB", NULL,
-     "of a message; more than 8 are two blocks, the first one of 8"},
+     "of a message; more than 8 are several blocks, the first one of 8"},
+    {"blocks", ARG_COUNT, "1", "1", "64", NULL, "behind the first one, of about equal lengths"},
     {"rounds", ARG_COUNT, "10", "1", "1000000", NULL, "each is answered by one message"},
     {"half_read", ARG_BOOL, "false", NULL, NULL, NULL,
      "a message of the first sub-channel is half read while those of the others are read: those of "
@@ -35,7 +36,7 @@ struct mux {
     struct rank *rank;
     p_mad_madeleine_t session;
     p_mad_channel_t subs[SUBS_MAX];
-    uint32_t sub_count, messages;
+    uint32_t sub_count, messages, blocks;
     int peer;
     size_t bytes;
     unsigned char *block;
@@ -56,6 +57,21 @@ static void on_failure(const mad_failure_t *failure, void *arg)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* The blocks behind the first one. */
+static void move_rest(const struct mux *mux, p_mad_connection_t connection, size_t bytes, bool out)
+{
+    for (uint32_t i = 0; i < mux->blocks; i++) {
+        size_t from = HEAD + (bytes - HEAD) * i / mux->blocks;
+        size_t length = HEAD + (bytes - HEAD) * (i + 1) / mux->blocks - from;
+
+        if (out)
+            mad_pack(connection, mux->block + from, length, mad_send_CHEAPER, mad_receive_CHEAPER);
+        else
+            mad_unpack(connection, mux->block + from, length, mad_send_CHEAPER,
+                       mad_receive_CHEAPER);
+    }
+}
+
 static void send_one(struct mux *mux, p_mad_channel_t channel, uint64_t number, size_t bytes)
 {
     p_mad_connection_t out = mad_begin_packing(channel, mux->peer);
@@ -64,7 +80,7 @@ static void send_one(struct mux *mux, p_mad_channel_t channel, uint64_t number, 
         return;
     wl_pattern_fill(mux->block, bytes, number);
     mad_pack(out, mux->block, HEAD, mad_send_CHEAPER, mad_receive_EXPRESS);
-    mad_pack(out, mux->block + HEAD, bytes - HEAD, mad_send_CHEAPER, mad_receive_CHEAPER);
+    move_rest(mux, out, bytes, true);
     mad_end_packing(out);
 }
 
@@ -80,7 +96,7 @@ static p_mad_connection_t begin_one(struct mux *mux, p_mad_channel_t channel)
 static void end_one(struct mux *mux, p_mad_connection_t in, const unsigned char *head,
                     uint64_t number, size_t bytes)
 {
-    mad_unpack(in, mux->block + HEAD, bytes - HEAD, mad_send_CHEAPER, mad_receive_CHEAPER);
+    move_rest(mux, in, bytes, false);
     mad_end_unpacking(in);
     memcpy(mux->block, head, HEAD);
     if (mux->broken || wl_pattern_differs(mux->block, bytes, number) == 0)
@@ -195,6 +211,7 @@ static int run(struct rank *rank)
         .rank = rank,
         .sub_count = (uint32_t)rank_arg_count(rank, "subs"),
         .messages = (uint32_t)rank_arg_count(rank, "messages"),
+        .blocks = (uint32_t)rank_arg_count(rank, "blocks"),
         .bytes = rank_arg_count(rank, "bytes"),
         .half_read = rank_arg_bool(rank, "half_read"),
         .lossy = rank_arg_bool(rank, "lossy"),

@@ -2,7 +2,8 @@
 /*
  * PMI-2 beside its usual path: a key that is put twice before one fence, keys that nobody has put,
  * values of the greatest length, ranks that come to a fence at very different times, services that
- * nobody publishes, and the node of each rank.
+ * nobody publishes, the node of each rank, node attributes that several ranks wait for, and the
+ * ring.
  */
 #include <pmi2.h>
 #include <stdio.h>
@@ -89,6 +90,104 @@ static int fence(struct rank *rank, uint64_t round)
     return status;
 }
 
+/* ---- the node -------------------------------------------------------------------------------- */
+
+/* The ranks of the own node, as those that say so: their number, and the last one. */
+static int neighbours(struct rank *rank, uint32_t *count, uint32_t *last)
+{
+    uint32_t mine = rank_node(rank), *nodes = calloc(rank_size(rank), sizeof(mine)), id;
+    char text[32];
+    int found = 0, code, listed = 0, *list = calloc(rank_size(rank), sizeof(int));
+
+    if (nodes == NULL || list == NULL)
+        return rank_fail(rank, "no memory");
+    rank_allgather(rank, &mine, nodes, sizeof(mine));
+    for (*count = id = 0; id < rank_size(rank); id++)
+        if (nodes[id] == mine) {
+            ++*count;
+            *last = id;
+        }
+    code = PMI2_Info_GetNodeAttr("localRanksCount", text, sizeof(text), &found, 0);
+    if (code == PMI2_SUCCESS && (!found || strtoul(text, NULL, 10) != *count))
+        code = rank_fail(rank, "localRanksCount is %s, not %u", found ? text : "missing", *count);
+    if (code == PMI2_SUCCESS)
+        code = PMI2_Info_GetNodeAttrIntArray("localRanks", list, (int)rank_size(rank), &listed,
+                                             &found);
+    if (code == PMI2_SUCCESS && (!found || listed != (int)*count || list[listed - 1] != (int)*last))
+        code = rank_fail(rank, "localRanks has %d ranks, not %u", listed, *count);
+    free(nodes);
+    free(list);
+    return code == PMI2_SUCCESS ? 0 : failed(rank, "localRanks", code);
+}
+
+/* The last rank of a node puts an attribute late, when the others wait for it; then it replaces it.
+ */
+static int attributes(struct rank *rank, uint64_t round)
+{
+    char name[32], value[64], found_value[64];
+    uint32_t count = 0, last = 0;
+    int found = 0, code, status = neighbours(rank, &count, &last);
+
+    if (status != 0)
+        return status;
+    snprintf(name, sizeof(name), "word-%llu", (unsigned long long)round);
+    snprintf(value, sizeof(value), "node %u, round %llu", rank_node(rank),
+             (unsigned long long)round);
+    if (rank_id(rank) == last) {
+        rank_compute(300000000); /* 300 µs */
+        code = PMI2_Info_PutNodeAttr(name, value);
+        if (code != PMI2_SUCCESS)
+            return failed(rank, "node attribute", code);
+    }
+    code = PMI2_Info_GetNodeAttr(name, found_value, sizeof(found_value), &found, 1);
+    if (code != PMI2_SUCCESS)
+        return failed(rank, "node attribute", code);
+    if (!found || strcmp(found_value, value) != 0)
+        return rank_fail(rank, "%s is not what was put", name);
+    code =
+        PMI2_Info_GetNodeAttr("nobody-has-put-this", found_value, sizeof(found_value), &found, 0);
+    return code == PMI2_SUCCESS && !found
+               ? 0
+               : rank_fail(rank, "an attribute was found that nobody has put");
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+/* Each rank has a place, and the neighbours are those that have the places beside it. */
+static int ring(struct rank *rank, uint64_t round)
+{
+    char mine[32], left[32], right[32];
+    uint32_t size = rank_size(rank), *ids = calloc(size, sizeof(*ids)), expected[2], id;
+    int place = -1, count = 0, *places = calloc(size, sizeof(*places)), code;
+    unsigned beside[2] = {0, 0};
+
+    if (ids == NULL || places == NULL)
+        return rank_fail(rank, "no memory");
+    snprintf(mine, sizeof(mine), "%u in %llu", rank_id(rank), (unsigned long long)round);
+    code = PMIX_Ring(mine, &place, &count, left, right, sizeof(mine));
+    rank_allgather(rank, &place, places, sizeof(place));
+    for (id = 0; id < size; id++)
+        if (places[id] >= 0 && places[id] < (int)size)
+            ids[places[id]] = id + 1; /* 0: nobody has the place */
+    if (code == PMI2_SUCCESS && place >= 0 && place < (int)size) {
+        expected[0] = ids[(place + (int)size - 1) % (int)size];
+        expected[1] = ids[(place + 1) % (int)size];
+        sscanf(left, "%u", &beside[0]);
+        sscanf(right, "%u", &beside[1]);
+    }
+    if (code != PMI2_SUCCESS)
+        code = failed(rank, "ring", code);
+    else if (count != (int)size || place < 0 || place >= (int)size ||
+             beside[0] + 1 != expected[0] || beside[1] + 1 != expected[1])
+        code = rank_fail(rank, "at place %d of %d, between \"%s\" and \"%s\"", place, count, left,
+                         right);
+    free(ids);
+    free(places);
+    return code;
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
 static int check_names(struct rank *rank)
 {
     char port[PMI2_MAX_VALLEN];
@@ -110,6 +209,10 @@ static int run(struct rank *rank)
             status = fence(rank, round);
         if (status == 0)
             status = get_all(rank, round);
+        if (status == 0)
+            status = attributes(rank, round);
+        if (status == 0)
+            status = ring(rank, round);
         rank_progress(rank);
     }
     if (status == 0)
@@ -120,7 +223,8 @@ static int run(struct rank *rank)
 
 static const struct workload pmi_edges = {
     .name = "pmi_edges",
-    .meaning = "PMI-2: puts that replace others, missing keys and services, late ranks, verified",
+    .meaning =
+        "PMI-2: puts that replace others, missing keys and services, late ranks, attributes, ring",
     .metrics = "none",
     .args = args,
     .ranks_min = 2,

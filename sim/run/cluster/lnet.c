@@ -285,10 +285,12 @@ static void panicked(struct lnet_node *node, const char *text)
 static void panicked_without_lnet(const char *text)
 {
     const struct rank *rank = rank_self();
+    char name[96];
 
     if (rank == NULL)
         return;
-    sim_finding_record(&program_rule, rank->node, NULL, "%s", text);
+    g_snprintf(name, sizeof(name), "%s.%u", rank->job->name, rank->id);
+    sim_finding_record(&program_rule, rank->node, name, "%s", text);
     port_panic(text);
 }
 

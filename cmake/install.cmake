@@ -155,7 +155,7 @@ endforeach()
 set(completion cmake/completion)
 install(PROGRAMS ${completion}/complete.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/jacquard)
 install(FILES ${completion}/_jacquard DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-foreach(program IN ITEMS sim-run jacquard jacquard-fabricd jacquard-lnet jacquard-lst jacquard-m0 pmrun pmnameserver mad_ping)
+foreach(program IN ITEMS sim-run jacquard jacquard-fabricd jacquard-lnet jacquard-lst jacquard-m0 pmrun pmnameserver mad_ping mad_test)
   set(file jacquard)
   if(program STREQUAL "pmrun") # values of its options, too
     set(file pmrun)

@@ -9,4 +9,4 @@ _jacquard() {
         "${program%/*}/../share/jacquard/complete.sh" "$program" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null
     )
 }
-complete -o default -F _jacquard sim-run jacquard jacquard-fabricd jacquard-lnet jacquard-lst jacquard-m0 pmnameserver mad_ping
+complete -o default -F _jacquard sim-run jacquard jacquard-fabricd jacquard-lnet jacquard-lst jacquard-m0 pmnameserver mad_ping mad_test

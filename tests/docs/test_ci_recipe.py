@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The files of docs/ci-recipe.md, CITATION.cff and the Containerfile say what they should, as far as that can be tested without a
-CI server and a registry."""
+"""The files of docs/ci-recipe.md, CITATION.cff and the Containerfile say what they should. In the full set, the commands of the
+recipes run in a bare root folder, in the way of the CI systems, and the image is built and used; no CI server and no registry is asked."""
 
+import os
 import re
+import shutil
 import subprocess
 
 import jacquard
+import pytest
 import yaml
 
 CI = jacquard.ROOT / "docs/examples/ci"
@@ -43,6 +46,62 @@ def test_commands_are_shell_and_their_options_exist():
         for folder in re.findall(r"-I/opt/jacquard/(\S+)", command):
             assert (jacquard.ROOT / folder).is_dir(), f"{name}: {folder}"
     assert seen == {"github.yaml", "gitlab.yaml", "Containerfile"}
+
+
+@pytest.mark.parametrize("name", ["github", "gitlab"])
+def test_a_recipe_has_ten_lines_at_most_and_is_the_one_of_the_page(name):
+    text = "".join(line for line in (CI / f"{name}.yaml").read_text().splitlines(True) if not line.startswith("#"))
+    assert len(text.splitlines()) <= 10
+    assert f"```yaml examples/ci/{name}.yaml\n{text}```\n" in (jacquard.ROOT / "docs/ci-recipe.md").read_text()
+
+
+def scripts(folder):
+    """Writes github.sh and gitlab.sh: what these systems do with the recipes and with the project in `folder`."""
+    (folder / "project").mkdir()
+    shutil.copy(CI / "fabric.yaml", folder / "project")
+    shutil.copy(jacquard.ROOT / "docs/examples/hello_workload.c", folder / "project/hello.c")
+    # GitHub: the user of the checkout is not root; each step of a job in a container is a script of sh -e.
+    lines = ["set -e", "export CI=true GITHUB_ACTIONS=true HOME=/github/home", "mkdir -p /github/home /__w/project/project",
+             "chown 1001 /__w/project /__w/project/project", "cd /__w/project/project"]
+    for number, step in enumerate(yaml.load((CI / "github.yaml").read_text(), yaml.BaseLoader)["jobs"]["fabric"]["steps"]):
+        if "uses" in step:
+            assert step["uses"].startswith("actions/checkout@")
+            lines.append("cp -r /recipes/project/. .")
+        else:
+            (folder / f"github-{number}").write_text(step["run"].replace("${{ vars.JACQUARD_URL }}", "file:///srv/jacquard"))
+            lines.append(f"sh -e /recipes/github-{number}")
+    (folder / "github.sh").write_text("\n".join(lines) + "\n")
+    # GitLab: the files are there; all lines are one script of bash, which gets the variables.
+    recipe = yaml.safe_load((CI / "gitlab.yaml").read_text())["fabric"]
+    variables = " ".join(f"{name}={value}" for name, value in {**recipe["variables"], "JACQUARD_URL": "file:///srv/jacquard"}.items())
+    lines = ["set -eo pipefail", f"export CI=true GITLAB_CI=true {variables}", "mkdir -p /builds/group", "cp -r /recipes/project /builds/group",
+             "cd /builds/group/project", *recipe["script"]]
+    (folder / "gitlab.sh").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
+@pytest.mark.skipif(not shutil.which("mmdebstrap"), reason="mmdebstrap is missing")
+def test_the_recipes_run_in_a_bare_root_folder(tmp_path):
+    scripts(tmp_path)
+    environment = dict(os.environ)
+    if shutil.which("ccache"):  # the second recipe compiles the same files
+        (tmp_path / "cache").mkdir()
+        environment.setdefault("CCACHE_DIR", str(tmp_path / "cache"))
+    done = subprocess.run([jacquard.ROOT / ".ci/recipes", tmp_path], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert len(re.findall(r"^100 runs: 100 hold, 0 do not$", done.stdout, re.M)) == 2, done.stdout[-6000:]
+    assert len(re.findall(r"^==== git(?:hub|lab): exit code 0 ", done.stdout, re.M)) == 2
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
+@pytest.mark.skipif(not shutil.which("buildah"), reason="buildah is missing: apt-get install buildah")
+@pytest.mark.skipif(not shutil.which("mmdebstrap"), reason="mmdebstrap is missing")
+def test_the_image_of_the_containerfile_is_built_and_used():
+    done = subprocess.run([jacquard.ROOT / ".ci/image"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "the image can be built and used" in done.stdout
 
 
 def test_the_containerfile_has_known_instructions():

@@ -8,6 +8,7 @@ import subprocess
 
 import jacquard
 import pytest
+from jacquard.installed import Installed
 
 MAN = jacquard.ROOT / "docs/man"
 PAGES = {
@@ -47,6 +48,28 @@ def test_each_installed_program_has_a_page():
     assert names <= {file.stem for file in MAN.iterdir() if file.suffix in (".1", ".8")}
 
 
+def test_each_installed_library_and_header_has_a_page(tmp_path):
+    prefix = Installed(tmp_path).prefix
+    pages = {path.name for path in (prefix / "share/man/man7").iterdir()}
+    # Modules that other programs load have no page of their own: a provider of libfabric, ways of Madeleine, parts of our programs.
+    libraries = {path.name.removesuffix(".so") for path in (prefix / "lib").glob("lib*.so")} - {"libjacquard-node"}
+    libraries -= {name for name in libraries if name.startswith("libmadeleine-")}
+    assert {"libugni", "libpmi", "libudreg", "libvipl"} < libraries
+    for name in libraries:
+        page = {"libgni-fi": "fi_gni.7", "libhugetlbfs": "jacquard-cray.7"}.get(name, f"{name}.7")
+        assert page in pages and (prefix / "share/man/man7" / page).exists(), f"{name}: no page {page}"
+    included = {header for page in (prefix / "share/man/man7").iterdir() for header in re.findall(r"^\.B #include <(.*)>$", page.read_text(), re.M)}
+    headers = prefix / "include/jacquard"
+    main = {str(path.relative_to(headers)) for folder in (".", "alps", "rdma", "run") for path in (headers / folder).glob("*.h")}
+    main |= {path.name for path in (headers / "legacy").glob("*.h")}
+    assert len(main) > 20 and main <= included, main - included
+
+
+def test_aprun_is_in_the_page_of_its_launcher():
+    text = (MAN / "pmrun.1").read_text()
+    assert ".SH APRUN" in text and (jacquard.ROOT / "stack/pmi2/launcher/aprun").exists()
+
+
 @pytest.mark.parametrize("file", sorted(MAN.iterdir()), ids=lambda file: file.name)
 def test_a_page_is_free_of_mistakes(file):
     done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", file], capture_output=True, text=True,
@@ -62,7 +85,7 @@ def test_a_page_is_free_of_mistakes(file):
 def test_what_the_page_of_a_library_includes_is_there(file):
     headers = re.findall(r"^\.B #include <(.*)>$", file.read_text(), re.M)
     folders = ["sim/aries/include", "sim/lnet/include", "stack/pmi2/include", "stack/madeleine/include", "stack/gni_prov/include",
-               "workloads/include", "stack/lnet_xprt", "stack/lnet_xprt/include"]
+               "workloads/include", "stack/lnet_xprt", "stack/lnet_xprt/include", "sim/cray/include", "sim/legacy/include"]
     assert headers
     for header in headers:
         assert header == "rdma/fabric.h" or any((jacquard.ROOT / folder / header).exists() for folder in folders), header

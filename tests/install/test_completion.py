@@ -123,7 +123,7 @@ def test_the_commands_are_those_of_the_usage(installed):
 
 def test_every_program_with_options_has_files_for_each_shell(installed):
     names = {path.name for path in (installed.prefix / "share/bash-completion/completions").iterdir()}
-    programs = {path.name for path in (installed.prefix / "bin").iterdir()} - {"pmproxy", "mad_test"}  # without options
+    programs = {path.name for path in (installed.prefix / "bin").iterdir()} - {"pmproxy"}  # pmrun starts it
     assert names == programs
     assert {path.stem for path in (installed.prefix / "share/fish/vendor_completions.d").iterdir()} == programs
     registered = (installed.prefix / "share/zsh/vendor-completions/_jacquard").read_text().splitlines()[0]

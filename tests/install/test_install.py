@@ -4,6 +4,7 @@ object. The tree is installed under DESTDIR, so nothing may depend on where it l
 
 import json
 import os
+import subprocess
 
 import jacquard
 import pytest
@@ -52,6 +53,15 @@ def test_everything_is_there(installed):
     assert (installed.library / "libugni.so.0").exists()
     assert (installed.library / "libugni.a").is_file()
     assert "Jacquard" in run([installed.sim_run, "--version"])
+
+
+def test_every_installed_program_says_its_version(installed):
+    version = run([installed.sim_run, "--version"]).split()[-1]
+    programs = sorted((installed.prefix / "bin").iterdir())
+    assert len(programs) > 10
+    for program in programs:
+        first = run([program, "--version"], env=alone(installed), stdin=subprocess.DEVNULL).splitlines()[0]
+        assert first.split()[0].startswith(program.name.partition("-")[0]) and version in first, f"{program.name}: {first}"
 
 
 def test_the_installed_program_runs_the_installed_quickstart(installed):

@@ -66,6 +66,44 @@ def test_points_are_thinned_out_and_faults_kept(tmp_path):
     assert {injected["text"] for fault in data["result"]["faults"] for injected in fault["injected"]} <= names
 
 
+def counters_of(data, name):
+    return {(each["node"], each["index"]): each for each in data["series"] if each["name"] == name}
+
+
+def test_counters_keep_their_value_between_points(tmp_path):
+    """Three messages wait in a mailbox for many intervals in which the counter has no point."""
+    subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", *(f"-I{runner.ROOT / each}" for each in ("sim/aries/include", "workloads/include")),
+                    runner.ROOT / "tests/report/late.c", "-o", tmp_path / "late.so"], check=True)
+    (tmp_path / "late.yaml").write_text("name: late\nfabric: {preset: mini2}\njobs:\n  - {name: late, nodes: 0-1, program: ./late.so}\n")
+    done = sim_run(tmp_path / "late.yaml", "--quiet", "--report", tmp_path / "a.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = data_of(tmp_path / "a.html")
+    used = counters_of(data, "SMSG credits in use")
+    assert set(used) == {(0, 1)} and max(used[0, 1]["values"]) == 3 and used[0, 1]["last"] == 0
+    assert sum(value == 3 for value in used[0, 1]["values"]) > 10
+
+
+def test_credits_of_lnet_show_those_that_are_left(tmp_path):
+    sim_run(SCENARIOS / "lnet/routers.yaml", "--quiet", "--report", tmp_path / "a.html")
+    credits = counters_of(data_of(tmp_path / "a.html"), "transmit credits")
+    assert credits and all(each["smallest"] and each["last"] == 256 for each in credits.values())
+    assert all(250 < min(each["values"]) < 256 for each in credits.values())
+
+
+def test_of_many_counters_those_that_went_farthest_are_kept(tmp_path):
+    """More ranks have queues than the page shows; those of the last nodes become deeper than the others."""
+    scenario = tmp_path / "many.yaml"
+    scenario.write_text("name: many\nfabric: {preset: xc-2-groups}\njobs:\n  - {name: low, nodes: 0-383, workload: halo3d, args: {steps: 1}}\n"
+                        "  - {name: deep, nodes: 400-431, workload: alltoall_put}\n")
+    done = sim_run(scenario, "--quiet", "--report", tmp_path / "a.html")
+    assert done.returncode == 0, done.stderr
+    data = data_of(tmp_path / "a.html")
+    shown = [each for each in data["series"] if "last" in each]
+    assert data["counters"] > 416 and len(shown) == 256
+    depths = counters_of(data, "depth")
+    assert {node for node, _ in depths} >= set(range(400, 432))
+
+
 def test_report_beside_other_outputs(tmp_path):
     alone, both = tmp_path / "a.pftrace", tmp_path / "b.pftrace"
     sim_run(SCENARIOS / "stuck.yaml", "--quiet", "--trace", alone)

@@ -63,7 +63,12 @@ def test_queues_have_their_depth_and_connections_their_states(page, reports):
     page.open(reports("gni/client_server.yaml"), "time")
     assert "Connections by state" in page.text("#time") and "connected" in page.text("#time")
     page.type("#counter-filter", "CQ")
-    assert re.search(r"[1-9]\d* counters; of each kind", page.text("#time")) and "depth" in page.text("#time")
+    assert re.search(r"[1-9]\d* counters( of \d+)?; of each kind", page.text("#time")) and "Completion queues: depth" in page.text("#time")
+    page.type("#counter-filter", "SMSG")
+    assert "SMSG: credits in use" in page.text("#time") and "node 21 to node 20" in page.text("#time")
+    page.type("#counter-filter", "no such counter")
+    assert page.text("#time").count("of each kind") == 1 and page.count("#time canvas") == 7
+    assert page.errors() == []
 
 
 def test_failure_leads_to_its_transfer(page, reports):

@@ -127,7 +127,10 @@ static void put_series(FILE *file, const struct record *record, const struct rec
         report_page_text(file, sim_trace_track_kind(series->track)->name);
         fprintf(file, ",\"node\":%u,\"index\":%u", series->node, series->index);
     }
-    fprintf(file, ",\"maximum\":%s,\"values\":[", series->maximum ? "true" : "false");
+    if (series->counter)
+        fprintf(file, ",\"last\":%.6g,\"smallest\":%s", (double)series->last,
+                series->smallest ? "true" : "false");
+    fputs(",\"values\":[", file);
     for (i = 0; i < series->used; i++)
         fprintf(file, "%s%.6g", i != 0 ? "," : "", (double)series->value[i]);
     fputs("]}", file);
@@ -151,23 +154,93 @@ static void put_time(FILE *file, const struct record *record)
     fputs("},\n", file);
 }
 
+/* The largest value; of one that counts down, how far it fell. */
+static float extent_of(const struct record_series *series)
+{
+    float low = series->value[0], high = low;
+    uint32_t i;
+
+    for (i = 1; i < series->used; i++) {
+        low = MIN(low, series->value[i]);
+        high = MAX(high, series->value[i]);
+    }
+    return series->smallest ? high - low : high;
+}
+
+/* Counters of one name are side by side, those that went farthest first. */
+static gint by_name_and_extent(gconstpointer a, gconstpointer b)
+{
+    const struct record_series *left = *(const struct record_series *const *)a;
+    const struct record_series *right = *(const struct record_series *const *)b;
+
+    if (left->name != right->name)
+        return left->name < right->name ? -1 : 1;
+    if (left->extent < right->extent || left->extent > right->extent)
+        return left->extent > right->extent ? -1 : 1;
+    if (left->node != right->node)
+        return left->node < right->node ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+/* The set of counters that the page shows: of each name as many as of the others, if there are as
+ * many. */
+static GHashTable *shown_counters(const struct record *record)
+{
+    GPtrArray *counters = g_ptr_array_new();
+    GHashTable *shown = g_hash_table_new(NULL, NULL);
+    struct record_series *series;
+    guint i, round, left = RECORD_COUNTERS_SHOWN, before, rank;
+
+    for (i = 0; i < record->series->len; i++) {
+        series = g_ptr_array_index(record->series, i);
+        if (series->counter) {
+            series->extent = extent_of(series);
+            g_ptr_array_add(counters, series);
+        }
+    }
+    g_ptr_array_sort(counters, by_name_and_extent);
+    /* Round N takes the N-th counter of each name. */
+    for (round = 0, before = G_MAXUINT; left > 0 && before != left; round++) {
+        before = left;
+        for (i = rank = 0; i < counters->len && left > 0; i++) {
+            series = g_ptr_array_index(counters, i);
+            if (i > 0)
+                rank = ((struct record_series *)g_ptr_array_index(counters, i - 1))->name ==
+                               series->name
+                           ? rank + 1
+                           : 0;
+            if (rank == round) {
+                g_hash_table_add(shown, series);
+                left--;
+            }
+        }
+    }
+    g_ptr_array_unref(counters);
+    return shown;
+}
+
 static void put_all_series(FILE *file, const struct record *record)
 {
-    const struct record_series *series;
+    GHashTable *shown = shown_counters(record);
+    struct record_series *series;
     const char *separator = "";
     guint i;
 
     put_time(file, record);
-    fprintf(file, "\"countersLeftOut\":%u,\n\"series\":[", record->counters_left_out);
+    fprintf(file, "\"counters\":%u,\"countersLeftOut\":%u,\n\"series\":[", record->counters,
+            record->counters_left_out);
     for (i = 0; i < record->series->len; i++) {
         series = g_ptr_array_index(record->series, i);
-        if (series->track == SIM_TRACK_LINK && !series->maximum)
+        if (series->track == SIM_TRACK_LINK && !series->counter)
             continue; /* page_topology.c */
+        if (series->counter && !g_hash_table_contains(shown, series))
+            continue;
         fputs(separator, file);
         put_series(file, record, series);
         separator = ",\n";
     }
     fputs("],\n", file);
+    g_hash_table_unref(shown);
 }
 
 /* ---- distributions --------------------------------------------------------------------------- */

@@ -119,7 +119,7 @@ static void take(void *arg, const struct sim_trace_point *point,
 
     report_record_activity(record, point);
     report_record_flow(record, point, arguments, number);
-    report_record_series(record, point);
+    report_record_series(record, point, arguments, number);
     if (!is_kept(record, &kept))
         return;
     kept.name = report_record_string(record, point->name);

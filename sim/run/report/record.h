@@ -15,7 +15,8 @@
 #define RECORD_POINTS_MAX 160000u /* kept for the listing */
 #define RECORD_ARGUMENTS_MAX 15u /* of a point */
 #define RECORD_INTERVALS 256u /* of active time */
-#define RECORD_COUNTERS_MAX 256u /* counter tracks; further ones are left out */
+#define RECORD_COUNTERS_MAX 16384u /* counters that are gathered; further ones are left out */
+#define RECORD_COUNTERS_SHOWN 256u /* of them in the page: those that went farthest */
 #define RECORD_FLOWS_MAX (1u << 20) /* messages; later ones are left out */
 #define RECORD_NONE UINT32_MAX
 
@@ -45,11 +46,15 @@ struct record_flow {
     bool failed;
 };
 
-/* A quantity over time: sums of the intervals, or their maxima. */
+/* A quantity over time: sums of the intervals; of counters, which keep a value until the next one,
+ * the largest value of the interval, or the smallest. */
 struct record_series {
     uint32_t name; /* string */
     uint32_t track, node, index; /* of a counter or link */
-    bool maximum;
+    bool counter;
+    bool smallest;
+    float last; /* value of a counter */
+    float extent; /* of a counter, when the page is written: how far it went */
     uint32_t used; /* last interval with a value, + 1 */
     float value[RECORD_INTERVALS];
 };
@@ -76,7 +81,7 @@ struct record {
     GHashTable *series_of; /* set of struct record_series, by name and track */
     GPtrArray *series; /* in the order of creation */
     uint32_t counters; /* of them */
-    uint32_t counters_left_out;
+    bool counters_left_out;
     struct sim_trace_sink sink;
 };
 
@@ -92,7 +97,8 @@ sim_time_t report_record_active(const struct record *record, sim_time_t time);
 void report_record_flow(struct record *record, const struct sim_trace_point *point,
                         const struct sim_trace_argument *arguments, size_t number);
 /* record_series.c: what a point adds to quantities over time */
-void report_record_series(struct record *record, const struct sim_trace_point *point);
+void report_record_series(struct record *record, const struct sim_trace_point *point,
+                          const struct sim_trace_argument *arguments, size_t number);
 /* record_series.c: finds or makes a quantity; track RECORD_NONE: of the whole run */
 struct record_series *report_record_quantity(struct record *record, const char *name,
                                              uint32_t track, uint32_t node, uint32_t index);

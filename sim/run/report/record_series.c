@@ -20,7 +20,10 @@ static void join_pairs(struct record_series *series)
     for (i = 0; i < RECORD_INTERVALS / 2; i++) {
         a = series->value[2 * i];
         b = series->value[2 * i + 1];
-        series->value[i] = series->maximum ? MAX(a, b) : a + b;
+        if (!series->smallest)
+            series->value[i] = series->counter ? MAX(a, b) : a + b;
+        else
+            series->value[i] = 2 * i + 1 < series->used ? MIN(a, b) : a;
     }
     memset(&series->value[i], 0, sizeof(float) * (RECORD_INTERVALS - i));
     series->used = (series->used + 1) / 2;
@@ -53,8 +56,28 @@ static void add(struct record *record, struct record_series *series, sim_time_t 
 
     reach(record, active);
     at = interval_of(record, active);
-    series->value[at] = series->maximum ? MAX(series->value[at], value) : series->value[at] + value;
+    series->value[at] += value;
     series->used = MAX(series->used, at + 1);
+}
+
+/* The counter has this value from now on. An interval begins with the value of the one before it.
+ * Before its first value a counter is 0; one of which the smallest values are kept has had the
+ * first one. */
+static void step(struct record *record, struct record_series *series, sim_time_t time, float value)
+{
+    sim_time_t active = report_record_active(record, time);
+    uint32_t at, i;
+
+    reach(record, active);
+    at = interval_of(record, active);
+    if (series->used == 0)
+        series->last = series->smallest ? value : 0;
+    for (i = series->used; i <= at; i++)
+        series->value[i] = series->last;
+    series->used = MAX(series->used, at + 1);
+    series->value[at] =
+        series->smallest ? MIN(series->value[at], value) : MAX(series->value[at], value);
+    series->last = value;
 }
 
 /* Adds the part of [time, time + duration) that lies in each interval. Intervals that do not exist
@@ -124,18 +147,61 @@ static void count(struct record *record, const char *name, sim_time_t time, floa
     add(record, of_run(record, name), time, value);
 }
 
+/* NULL: there are too many. */
+static struct record_series *counter_of(struct record *record, const char *name, uint32_t track,
+                                        uint32_t node, uint32_t index)
+{
+    struct record_series key = {
+        .name = report_record_string(record, name), .track = track, .node = node, .index = index};
+    struct record_series *series = g_hash_table_lookup(record->series_of, &key);
+
+    if (series != NULL)
+        return series;
+    if (record->counters == RECORD_COUNTERS_MAX) {
+        record->counters_left_out = true;
+        return NULL;
+    }
+    record->counters++;
+    series = report_record_quantity(record, name, track, node, index);
+    series->counter = true;
+    /* Credits are used up when there are none. */
+    series->smallest = strcmp(name, "transmit credits") == 0;
+    return series;
+}
+
 static void counter(struct record *record, const struct sim_trace_point *point)
 {
-    struct record_series *series;
+    struct record_series *series =
+        counter_of(record, point->name, point->track, point->node, point->index);
 
-    if (record->counters >= RECORD_COUNTERS_MAX) {
-        record->counters_left_out = 1;
+    if (series == NULL)
         return;
-    }
-    series = report_record_quantity(record, point->name, point->track, point->node, point->index);
-    record->counters += !series->maximum;
-    series->maximum = true;
-    add(record, series, point->time, (float)point->value);
+    step(record, series, point->time, (float)point->value);
+    if (point->track == SIM_TRACK_LINK)
+        series->last = 0; /* packets that leave a router write it, credits that return do not */
+}
+
+/* Credits of SMSG that one node uses for messages to another: those that it has sent and the other
+ * one has not yet received. Only such messages name their node. */
+static void mailbox(struct record *record, const struct sim_trace_point *point,
+                    const struct sim_trace_argument *arguments, size_t number)
+{
+    bool sent = strcmp(point->name, "send") == 0;
+    const char *wanted = sent ? "to node" : "from node";
+    struct record_series *series;
+    uint32_t peer;
+    size_t i;
+
+    for (i = 0; i < number; i++)
+        if (strcmp(arguments[i].name, wanted) == 0)
+            break;
+    if (i == number)
+        return;
+    peer = (uint32_t)arguments[i].number;
+    series = counter_of(record, "SMSG credits in use", point->track, sent ? point->node : peer,
+                        sent ? peer : point->node);
+    if (series != NULL)
+        step(record, series, point->time, MAX(0, series->last + (sent ? 1 : -1)));
 }
 
 static void link_busy(struct record *record, const struct sim_trace_point *point)
@@ -157,7 +223,8 @@ static void rank_waits(struct record *record, const struct sim_trace_point *poin
     spread(record, of_run(record, "ranks waiting"), point->time, point->duration);
 }
 
-static void of_track(struct record *record, const char *track, const struct sim_trace_point *point)
+static void of_track(struct record *record, const char *track, const struct sim_trace_point *point,
+                     const struct sim_trace_argument *arguments, size_t number)
 {
     float bytes = (float)point->value;
 
@@ -176,6 +243,7 @@ static void of_track(struct record *record, const char *track, const struct sim_
     } else if (strcmp(track, "SMSG") == 0) {
         count(record, strstr(point->name, "send") != NULL ? "SMSG sent" : "SMSG received",
               point->time, 1);
+        mailbox(record, point, arguments, number);
     } else if (strcmp(track, "LNet sends") == 0) {
         count(record, "LNet bytes sent", point->time, bytes);
     } else if (strcmp(track, "LNet receives") == 0) {
@@ -188,7 +256,8 @@ static void of_track(struct record *record, const char *track, const struct sim_
     }
 }
 
-void report_record_series(struct record *record, const struct sim_trace_point *point)
+void report_record_series(struct record *record, const struct sim_trace_point *point,
+                          const struct sim_trace_argument *arguments, size_t number)
 {
     if (point->kind == SIM_TRACE_COUNTER)
         counter(record, point);
@@ -199,5 +268,5 @@ void report_record_series(struct record *record, const struct sim_trace_point *p
     else if (point->track == SIM_TRACK_FAULT)
         count(record, "faults", point->time, 1);
     else
-        of_track(record, sim_trace_track_kind(point->track)->name, point);
+        of_track(record, sim_trace_track_kind(point->track)->name, point, arguments, number);
 }

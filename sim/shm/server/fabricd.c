@@ -22,7 +22,8 @@ static const char usage[] =
     "  --linger MS        ... and none has come for so long (200)\n"
     "  --remove-folder    at the end, remove the socket's folder, too\n"
     "  --socket-fd FD     a socket that listens at SOCKET already\n"
-    "  --help\n";
+    "  --help\n"
+    "  --version\n";
 
 #define SCENARIO_MAX (1 << 20)
 
@@ -36,7 +37,8 @@ enum {
     OPTION_LINGER,
     OPTION_FOLDER,
     OPTION_FD,
-    OPTION_HELP
+    OPTION_HELP,
+    OPTION_VERSION
 };
 
 static const struct option longs[] = {{"nodes", required_argument, NULL, OPTION_NODES},
@@ -49,6 +51,7 @@ static const struct option longs[] = {{"nodes", required_argument, NULL, OPTION_
                                       {"remove-folder", no_argument, NULL, OPTION_FOLDER},
                                       {"socket-fd", required_argument, NULL, OPTION_FD},
                                       {"help", no_argument, NULL, OPTION_HELP},
+                                      {"version", no_argument, NULL, OPTION_VERSION},
                                       {NULL, 0, NULL, 0}};
 
 struct daemon {
@@ -200,8 +203,9 @@ static bool take_arguments(struct daemon *daemon, int argc, char **argv)
         return false;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        if (option == OPTION_HELP) {
-            fputs(usage, stdout);
+        if (option == OPTION_HELP || option == OPTION_VERSION) {
+            fputs(option == OPTION_HELP ? usage : "jacquard-fabricd " JACQUARD_VERSION "\n",
+                  stdout);
             if (fflush(stdout) == 0)
                 exit(0);
             snprintf(daemon->why, sizeof(daemon->why), "standard output: %s", strerror(errno));

@@ -109,7 +109,8 @@ static void print_help(void)
            "  -bandwidth_on, -bandwidth_off                 MB/s instead of microseconds (off)\n"
            "  -control_receive_on, -control_receive_off     check each byte (off)\n"
            "  -no_zero_on, -no_zero_off                     size 0 becomes 1 (on)\n"
-           "  -migration            a message of five blocks, as a migrating thread has\n");
+           "  -migration            a message of five blocks, as a migrating thread has\n"
+           "  --version\n");
 }
 
 static bool read_options(int argc, char **argv)
@@ -248,6 +249,10 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         print_help();
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("mad_ping " JACQUARD_VERSION);
         return 0;
     }
     madeleine = mad_init(&argc, argv, NULL, NULL);

@@ -4,6 +4,7 @@
  * pairs of modes, and checks what arrives: 1 to 6, and a text.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "madeleine.h"
@@ -72,11 +73,22 @@ static bool receive_one(p_mad_channel_t channel, int own)
 
 int main(int argc, char **argv)
 {
-    p_mad_madeleine_t madeleine = mad_init(&argc, argv, NULL, NULL);
+    p_mad_madeleine_t madeleine;
     p_mad_channel_t channel;
     int size, own, receiver, i;
     bool good = true;
 
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        puts("usage: pmrun -n N mad_test\n"
+             "Each process sends every other one blocks with all pairs of modes, and checks them.\n"
+             "  --version");
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("mad_test " JACQUARD_VERSION);
+        return 0;
+    }
+    madeleine = mad_init(&argc, argv, NULL, NULL);
     if (madeleine == NULL)
         return 1;
     size = madeleine->configuration.size;

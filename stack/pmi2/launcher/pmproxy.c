@@ -199,8 +199,11 @@ int main(int argc, char **argv)
 {
     struct pmproxy pmproxy = {.status = 0};
 
-    (void)argv;
     pmrun_process_prepare();
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("pmproxy " JACQUARD_VERSION);
+        return 0;
+    }
     if (argc > 1 || isatty(0)) {
         fputs("pmproxy is started by pmrun; see man pmrun.\n", stderr);
         return 2;

@@ -19,8 +19,9 @@ function About(section) {
         left.push(`The run had ${Format.number(messages.all)} messages. The diagrams show about 1 of ${messages.stride} of them, and all that were lost or failed.`);
     if (messages.leftOut)
         left.push("Messages after the first 1,048,575 are not in the diagrams.");
-    if (Data.countersLeftOut)
-        left.push("The run has more than 256 counters; those that appeared first are shown.");
+    const counters = Data.series.filter((each) => each.last !== undefined).length;
+    if (Data.counters > counters)
+        left.push(`The run has ${Data.countersLeftOut ? "more than " : ""}${Format.number(Data.counters)} counters (queues, credits, virtual channels); the ${counters} that went farthest are shown, of each kind as many.`);
     if (Data.gapsShown.length > 0)
         left.push(`Stretches in which nothing happened are shortened in all drawings: ${Format.plural(Data.gapsShown.length, "stretch", "stretches")}, together ${Format.time(Data.gapsShown.reduce((sum, gap) => sum + gap.length, 0))}. The labels show the virtual time.`);
     left.push("sim-run --trace writes everything, for the Perfetto UI and for jacquard trace show.");

@@ -205,6 +205,15 @@ function OverTime(section) {
         quantities(title, "Mean number of connections in each state.", states.map((name) => [name.slice(prefix.length), name]), 1 / Math.max(width, 1), Format.short);
     }
 
+    /* A counter keeps its value until the next one. */
+    const steps = (counter) => times.map((_, i) => (i < counter.values.length ? counter.values[i] : counter.last));
+    const extent = (counter) => (counter.smallest ? d3.max(counter.values) - d3.min(counter.values) : d3.max(counter.values));
+    const titles = {depth: "Completion queues: depth", "transmit credits": "LNet: transmit credits", "SMSG credits in use": "SMSG: credits in use"};
+    const notes = {depth: "Unread entries of a queue: the largest number in each interval.", "transmit credits": "Credits that are left: the smallest number in each interval.",
+        "SMSG credits in use": "Messages of one node to another that were sent and not yet received: the largest number in each interval."};
+    const channelNote = "Blocks of the next router's buffer that are taken, as a packet leaves: the largest number in each interval; 0 where none leaves.";
+    const titleOf = (kind) => titles[kind] || kind.replace(/^VC (\d+)$/, "Virtual channel $1 of the network: occupancy");
+
     const note = element("p", {class: "note"}, `The ${length} intervals are ${Format.time(width)} long. Stretches in which nothing happened are shortened; the labels show virtual time. ✕ marks faults.`);
     if (charts.childElementCount === 0)
         section.append(element("p", {class: "empty"}, "Nothing happened in this run that changes over time."));
@@ -217,6 +226,8 @@ function OverTime(section) {
             return `router ${each.node} port ${each.index} ${each.name}`;
         if (each.track === "CQ")
             return `node ${each.node} CQ ${each.index} ${each.name}`;
+        if (each.track === "SMSG")
+            return `node ${each.node} to node ${each.index} ${each.name}`;
         return `node ${each.node} ${each.track} ${each.name}`;
     }
     function addCounters() {
@@ -224,17 +235,17 @@ function OverTime(section) {
         const box = element("div", {class: "charts"});
         section.append(element("h2", {}, "Queues, credits and virtual channels"));
         if (counters.length === 0) {
-            section.append(element("p", {class: "empty"}, "This run has no counters. Completion queues have their unread entries as counters, LNet has its transmit credits, and a network at fidelity F2 the occupancy of its virtual channels."));
+            section.append(element("p", {class: "empty"}, "This run has no counters. Completion queues have their unread entries as counters, SMSG has the credits in use between two nodes, LNet has its transmit credits, and a network at fidelity F2 the occupancy of its virtual channels."));
             return;
         }
         section.append(element("p", {}, element("label", {}, "Counters", filter), " ", said), box);
         function draw() {
             const found = counters.filter((each) => counterName(each).includes(filter.value)), kinds = d3.sort(new Set(found.map((each) => each.name)));
-            said.textContent = `${Format.plural(found.length, "counter", "counters")}; of each kind the six that reached most are drawn`;
+            said.textContent = `${Format.plural(found.length, "counter", "counters")}${counters.length < Data.counters ? ` of ${Format.number(Data.counters)}` : ""}; of each kind the six that went farthest are drawn`;
             box.replaceChildren();
             for (const kind of kinds) {
-                const most = found.filter((each) => each.name === kind).sort((a, b) => d3.max(b.values) - d3.max(a.values)).slice(0, 6);
-                Charts.add(box, kind, "Largest value in each interval.", () => lineChart(most.map((each) => [counterName(each).replace(` ${kind}`, ""), values(each, 1)]), Format.short));
+                const most = found.filter((each) => each.name === kind).sort((a, b) => extent(b) - extent(a)).slice(0, 6);
+                Charts.add(box, titleOf(kind), notes[kind] || (kind.startsWith("VC ") ? channelNote : "The largest value in each interval."), () => lineChart(most.map((each) => [counterName(each).replace(` ${kind}`, ""), steps(each)]), Format.short));
             }
         }
         draw();

@@ -51,7 +51,7 @@ static inline uint64_t digest_head(const uint8_t *at, uint64_t words)
 {
     uint64_t sum = 0;
 
-#define WORD(i) product(load(at + 8 * (i)), A_FIRST + (i) * A_STEP, B_FIRST + (i) * B_STEP)
+#define WORD(i) product(load(at + 8 * (i)), A_FIRST + (i)*A_STEP, B_FIRST + (i)*B_STEP)
     switch (words) {
     case 7:
         sum += WORD(6); /* fall through */

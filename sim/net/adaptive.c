@@ -281,8 +281,8 @@ static uint32_t split_over_minimal_paths(const struct context *in, struct path_b
  * only the choice of the least busy of parallel links.
  */
 static inline bool choose_path(struct net *net, const struct net_transfer *transfer,
-                                     struct net_path *path, uint32_t source, uint32_t target,
-                                     uint64_t choice)
+                               struct net_path *path, uint32_t source, uint32_t target,
+                               uint64_t choice)
 {
     struct context in = context_of(net, true);
     const struct dragonfly_position *from = &in.fly->positions[source],

@@ -395,6 +395,8 @@ static void fill_bias(struct dragonfly *fly, const struct net_route_bias *bias)
         uint32_t cost_max = (15u << bias[mode].min_shift) + bias[mode].min_add;
 
         fly->only_minimal[mode] = cost_max <= bias[mode].non_add;
+        fly->takes_idle[mode] =
+            bias[mode].min_add <= bias[mode].non_add && fly->local_ports >= NET_WIDE;
         for (position = 0; position < 4; position++) {
             struct net_route_bias *here = &fly->bias[mode][position];
 

@@ -88,6 +88,9 @@ struct dragonfly {
     struct net_route_bias
         bias[4][4]; /* [class][input tile at the decision: processor tile, green, black, blue] */
     bool only_minimal[4]; /* [class]: never leaves the minimal paths */
+    /* [class]: at a source whose minimal path is idle no decision is due, and packets spread over
+     * NET_WIDE ports. */
+    bool takes_idle[4];
 };
 
 /* Index of group `peer` among the peers of `group`. */

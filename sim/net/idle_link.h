@@ -41,7 +41,6 @@ static inline bool net_idle_reserve(struct net *net, struct net_transfer *transf
     const struct net_speed *speed = &net->speed[COLOR_GREEN][net->full_lanes[COLOR_GREEN]];
     sim_time_t now = sim_now(), transit = fly->router_transit, wire;
     uint32_t class = transfer->route - NET_ROUTE_ADAPTIVE_0, port, link;
-    const struct net_route_bias *bias = &fly->bias[class][0];
     struct net_link_traffic *traffic;
 
     assert(class < 4 && net->send_delay == 0);
@@ -56,8 +55,7 @@ static inline bool net_idle_reserve(struct net *net, struct net_transfer *transf
     link = s * PORTS + port;
     traffic = &net->traffic[link];
     if (from->chassis != to->chassis || from->group != to->group || net->busy_until[link] > now ||
-        bias->min_add > bias->non_add || fly->local_ports < NET_WIDE ||
-        (transfer->packets > 1 && fly->only_minimal[class]) ||
+        !fly->takes_idle[class] || (transfer->packets > 1 && fly->only_minimal[class]) ||
         traffic->units >= UINT32_MAX / 4) /* the general way folds it into the totals */
         return false;
     sim_random_next(&fly->random[s]); /* each choice of a path draws once */

@@ -345,6 +345,14 @@ static void describe_stream(const struct aries_chunk *chunk, struct net_transfer
     transfer->packet_interval_ps = (uint32_t)MIN(pace, UINT32_MAX);
 }
 
+static inline __attribute__((always_inline)) void
+trace_request(const struct aries_chunk *chunk, uint32_t track, uint32_t index, const char *name)
+{
+    sim_trace(SIM_TRACE_SLICE, track, chunk->txn->source->node, index, name, sim_now(),
+              chunk->feed > 0 ? chunk->feed : chunk->transfer.units * SIM_NS, chunk->txn->flow,
+              chunk->bytes);
+}
+
 void aries_chunk_send_request(struct aries_chunk *chunk)
 {
     struct aries_txn *txn = chunk->txn;
@@ -368,7 +376,8 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
     transfer->ready_span = work->op == ARIES_GET ? chunk->feed : 0;
     transfer->hash = line_of(work, chunk->offset);
     transfer->receiver_latency = aries_arrival_lag(work, &fabric->timing);
-    transfer->ejection_time = fabric->timing.chunk_packets == 1 ? request_drain(chunk, &fabric->timing) : 0;
+    transfer->ejection_time =
+        fabric->timing.chunk_packets == 1 ? request_drain(chunk, &fabric->timing) : 0;
     assert(transfer->units > 0 && transfer->last_units <= transfer->units);
     chunk->sent = sim_now();
     chunk->frozen = fabric->sim->quiesced;
@@ -378,10 +387,12 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
         fabric->counters.payload_bytes += chunk->bytes;
     if (sim_unlikely(sim_trace_on))
         aries_sim_trace_ends(txn);
-    sim_trace(SIM_TRACE_SLICE, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
-              txn->source->node,
-              txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels) : 0,
-              aries_op_name(work->op), sim_now(),
-              chunk->feed > 0 ? chunk->feed : transfer->units * SIM_NS, txn->flow, chunk->bytes);
+    if (sim_likely(work->op == ARIES_PUT && work->unit == ARIES_UNIT_FMA)) /* constants */
+        trace_request(chunk, ARIES_TRACK_FMA, 0, "put");
+    else
+        trace_request(chunk, work->unit == ARIES_UNIT_BTE ? ARIES_TRACK_BTE : ARIES_TRACK_FMA,
+                      txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels)
+                                           : 0,
+                      aries_op_name(work->op));
     aries_chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }

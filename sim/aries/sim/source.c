@@ -401,7 +401,10 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
     txn->channel = NULL;
     txn->rate = 0;
     txn->lost = 0;
-    memcpy(&txn->work, work, brief ? ARIES_WORK_SHORT : sizeof(*work));
+    if (sim_likely(brief))
+        memcpy(&txn->work, work, ARIES_WORK_SHORT);
+    else
+        txn->work = *work;
     fabric->counters.transactions++;
     sim_ledger_open(work->book, &txn->entry, hw->node,
                     work->target != NULL ? aries_node_of(fabric, work->target) : hw->node,

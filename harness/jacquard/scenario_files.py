@@ -1,11 +1,34 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A pytest plugin: every file in scenarios/ is two tests (it holds; it is deterministic).
 
-A project switches it on in its topmost conftest.py: pytest_plugins = ["jacquard.scenario_files"]"""
+A project switches it on in its topmost conftest.py: pytest_plugins = ["jacquard.scenario_files"]. The setting jacquard_digests
+names a CSV file with the columns scenario (its path from the root) and digest, which the digests are compared with, too."""
+
+import csv
 
 import pytest
 
 from . import runner
+
+
+DIGESTS = pytest.StashKey()
+
+
+def pytest_addoption(parser):
+    parser.addini("jacquard_digests", "table of the digests that scenarios must have, relative to the root", default="")
+
+
+def pytest_configure(config):
+    name = config.getini("jacquard_digests")
+    if not name:
+        config.stash[DIGESTS] = None
+        return
+    try:
+        with (config.rootpath / name).open(newline="") as file:
+            rows = csv.DictReader(line for line in file if not line.startswith("#"))
+            config.stash[DIGESTS] = {row["scenario"]: row["digest"] for row in rows}
+    except (OSError, KeyError, UnicodeDecodeError) as error:
+        raise pytest.UsageError(f"jacquard_digests: {name}: {error!r}") from None
 
 
 def scenarios_directory(config):
@@ -75,7 +98,8 @@ class Holds(ScenarioItem):
 
 
 class Deterministic(ScenarioItem):
-    """Two runs, one of them without address-space randomisation, give the same digest and the same results."""
+    """Two runs, one of them without address-space randomisation, give the same digest and the same results; and the digest is the
+    one that is recorded, if the project records digests."""
 
     def runtest(self):
         first, second = self.parent.result(), runner.run(self.path, **runner.elsewhere())
@@ -83,3 +107,7 @@ class Deterministic(ScenarioItem):
         if found or not first.digest:
             raise ScenarioFailure("\n".join([first.report(), "two runs differ (here / with other addresses, heap, CPU level, environment and folder):",
                                              *found[:20]]))
+        digests = self.config.stash[DIGESTS]
+        name = str(self.path.relative_to(self.config.rootpath))
+        if digests is not None and first.digest != digests.get(name):
+            raise ScenarioFailure(f"{name}: digest {first.digest}, recorded in {self.config.getini('jacquard_digests')}: {digests.get(name, 'none')}")

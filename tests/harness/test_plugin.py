@@ -66,6 +66,27 @@ def test_a_digest_that_depends_on_addresses_is_found(tree):
     assert "1 failed, 1 passed" in done.stdout and "digest: '0123' / '4567'" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("row,said", [("scenarios/one.yaml,0123", None), ("scenarios/one.yaml,0124", "0124"), ("scenarios/two.yaml,0123", "none")])
+def test_a_digest_is_the_recorded_one(tree, row, said):
+    (tree / "pytest.ini").write_text("[pytest]\njacquard_digests = digests.csv\n")
+    (tree / "digests.csv").write_text(f"# a comment\nscenario,digest\n{row}\n")
+    (tree / "scenarios/one.yaml").write_text("behaviour: good")
+    done = pytest_in(tree, "scenarios")
+    if said is None:
+        assert "2 passed" in done.stdout, done.stdout
+    else:
+        assert "1 failed, 1 passed" in done.stdout and f"digest 0123, recorded in digests.csv: {said}" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("text,said", [(None, "No such file"), ("scenario\nscenarios/one.yaml\n", "KeyError('digest')")])
+def test_a_table_of_digests_that_cannot_be_read_is_one_line(tree, text, said):
+    (tree / "pytest.ini").write_text("[pytest]\njacquard_digests = digests.csv\n")
+    if text is not None:
+        (tree / "digests.csv").write_text(text)
+    done = pytest_in(tree, "scenarios")
+    assert done.returncode == 4 and "jacquard_digests: digests.csv" in done.stderr and said in done.stderr, done.stderr
+
+
 def test_the_fixture_passes_seed_and_settings(tree):
     (tree / "scenarios/one.yaml").write_text("behaviour: good")
     (tree / "test_it.py").write_text(

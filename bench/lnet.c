@@ -25,7 +25,15 @@
 #define TURNS 20000u /* of the ping-pong */
 #define GETS 1000u
 
-enum { LNET_PUT_US, RAW_PUT_US, LNET_GET_GBPS, RAW_STREAM_GBPS, FIGURES };
+enum {
+    LNET_PUT_US,
+    RAW_PUT_US,
+    LNET_GET_GBPS,
+    RAW_STREAM_GBPS,
+    LNET_UNALIGNED_GBPS,
+    LNET_FEW_PUTS_US,
+    FIGURES
+};
 static struct shared {
     double figure[FIGURES][ROUNDS];
 } * shared;
@@ -121,17 +129,23 @@ static void raw(unsigned self, int end, unsigned round)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
+static const struct bench_lnet_plan plan = {
+    .subnet = "127.0.77", .host = 1, .port = 9577, .bytes = SMALL, .turns = TURNS, .gets = GETS};
+
 static void over_lnet(unsigned self, int end, unsigned round)
 {
-    static const struct bench_lnet_plan plan = {.subnet = "127.0.77",
-                                                .host = 1,
-                                                .port = 9577,
-                                                .bytes = SMALL,
-                                                .turns = TURNS,
-                                                .gets = GETS};
-
     bench_lnet_process(&plan, self, end, &shared->figure[LNET_PUT_US][round],
                        &shared->figure[LNET_GET_GBPS][round]);
+}
+
+static void unaligned(unsigned self, int end, unsigned round)
+{
+    struct bench_lnet_plan other = plan;
+
+    other.turns = 10;
+    other.offset = 13;
+    bench_lnet_process(&other, self, end, &shared->figure[LNET_FEW_PUTS_US][round],
+                       &shared->figure[LNET_UNALIGNED_GBPS][round]);
 }
 
 static bool live(struct bench *bench)
@@ -140,7 +154,8 @@ static bool live(struct bench *bench)
     unsigned i;
 
     for (i = 0; i < ROUNDS; i++) {
-        if (!bench_pair_run(raw, i, true) || !bench_pair_run(over_lnet, i, true)) {
+        if (!bench_pair_run(raw, i, true) || !bench_pair_run(over_lnet, i, true) ||
+            !bench_pair_run(unaligned, i, true)) {
             fprintf(stderr, "bench-lnet: live: %s\n", bench_pair_why());
             return false;
         }
@@ -150,6 +165,8 @@ static bool live(struct bench *bench)
     bench_row(bench, "live: PUT of 8 B one way; raw TCP", middle[LNET_PUT_US], "us",
               middle[RAW_PUT_US]);
     bench_row(bench, "live: GET of 1 MiB, 8 at a time; raw TCP", middle[LNET_GET_GBPS], "GB/s",
+              middle[RAW_STREAM_GBPS]);
+    bench_row(bench, "live: the same at byte 13 of a page", middle[LNET_UNALIGNED_GBPS], "GB/s",
               middle[RAW_STREAM_GBPS]);
     return true;
 }

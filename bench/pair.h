@@ -30,6 +30,7 @@ struct bench_lnet_plan {
     unsigned port;
     unsigned bytes; /* of a PUT */
     unsigned turns, gets;
+    unsigned offset; /* in a page, where the memory of the GETs begins at either end */
 };
 enum { BENCH_LNET_GET = 1 << 20, BENCH_LNET_WINDOW = 8 }; /* GETs in flight, as the credits allow */
 /* Process 0 writes how long a PUT takes one way, and what it reads per second. */

@@ -15,7 +15,7 @@ struct node {
     struct lnet_process_id peer;
     struct lnet_handle_eq puts, gets;
     struct lnet_handle_md from, target, readable;
-    char *memory;
+    char *memory, *at; /* all of it; where what is read begins */
 };
 
 static void check(int rc, const char *what)
@@ -77,7 +77,7 @@ static void get_all(const struct node *node, unsigned count)
 
     for (sent = 0; answered < count;) {
         if (sent < count && sent - answered < BENCH_LNET_WINDOW) {
-            md.start = node->memory + (size_t)(sent++ % BENCH_LNET_WINDOW) * BENCH_LNET_GET;
+            md.start = node->at + (size_t)(sent++ % BENCH_LNET_WINDOW) * BENCH_LNET_GET;
             check(LNetMDBind(md, LNET_UNLINK, &handle), "LNetMDBind");
             check(LNetGet(LNET_NID_ANY, handle, node->peer, PORTAL, GETS, 0, false), "LNetGet");
         } else {
@@ -91,12 +91,13 @@ static void node_start(struct node *node, const struct bench_lnet_plan *plan, un
 {
     struct lnet_md md = {.length = plan->bytes, .threshold = LNET_MD_THRESH_INF};
     char options[128], *error = NULL;
-    const size_t bytes = (size_t)BENCH_LNET_WINDOW * BENCH_LNET_GET;
+    const size_t bytes = (size_t)BENCH_LNET_WINDOW * BENCH_LNET_GET + PAGE;
 
     node->memory = aligned_alloc(PAGE, bytes);
     if (node->memory == NULL)
         bench_pair_fail("no memory");
     memset(node->memory, 0, bytes);
+    node->at = node->memory + plan->offset;
     snprintf(options, sizeof(options), "networks=tcp(%s.%u) accept_port=%u", plan->subnet,
              plan->host + self, plan->port);
     if (!lnet_live_start_text(options, &error))
@@ -111,7 +112,7 @@ static void node_start(struct node *node, const struct bench_lnet_plan *plan, un
     LNetInvalidateEQHandle(&md.eq_handle);
     md.start = node->memory;
     check(LNetMDBind(md, LNET_RETAIN, &node->from), "LNetMDBind");
-    node->readable = attach(md.eq_handle, GETS, node->memory, BENCH_LNET_GET, LNET_MD_OP_GET);
+    node->readable = attach(md.eq_handle, GETS, node->at, BENCH_LNET_GET, LNET_MD_OP_GET);
 }
 
 static void node_end(const struct node *node)

@@ -4,9 +4,11 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import struct
+import threading
 from collections import Counter
 
 import jacquard
@@ -339,6 +341,107 @@ def test_hostile_peers_cost_one_connection(hosts):
             assert process.poll() is None
         exchange(options(hosts(2)), f"{target}@tcp")
         wait_until(lambda: descriptors(process) <= before)
+
+
+def read_all(end, length):
+    data = b""
+    while len(data) < length:
+        part = end.recv(length - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def frames(end, requested):
+    """What one side of a connection of socklnd says, piece by piece: the request, HELLO, then messages with their data."""
+    if requested:
+        yield read_all(end, 16)
+    start = read_all(end, 56)
+    yield start + read_all(end, 4 * struct.unpack_from("<I", start, 52)[0])
+    while True:
+        piece = read_all(end, 24)
+        if struct.unpack_from("<I", piece)[0] == 0xc1:
+            piece += read_all(end, 72)
+            piece += read_all(end, struct.unpack_from("<I", piece, 24 + 28)[0])
+        yield piece
+
+
+def relay(end, other, requested, old, new, heard):
+    """Passes on what `end` says, as if it were meant for, or came from, another NID."""
+    with contextlib.suppress(OSError, EOFError):
+        for piece in frames(end, requested):
+            head = piece[:96].replace(struct.pack("<Q", old), struct.pack("<Q", new))
+            heard += head + piece[96:]
+            other.sendall(head + piece[96:])
+    with contextlib.suppress(OSError):
+        other.shutdown(socket.SHUT_WR)
+
+
+def record(client, between, target):
+    """A real exchange with a node, through a relay that has another address: what the client said on each connection."""
+    recorded = []
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((between, PORT))
+        listener.listen()
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    end, _ = listener.accept()
+                    other = socket.socket()
+                    other.bind((client, 0))
+                    other.connect((target, PORT))
+                    heard = bytearray()
+                    recorded.append(heard)
+                    for arguments in ((end, other, True, nid(between), nid(target), heard),
+                                      (other, end, False, nid(target), nid(between), bytearray())):
+                        threading.Thread(target=relay, args=arguments, daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        exchange(options(client), f"{between}@tcp")
+        listener.shutdown(socket.SHUT_RDWR)
+    return [bytes(heard) for heard in recorded]
+
+
+def mutate(conversation, choose):
+    """One to four changes: most of them in the headers of the first messages."""
+    data = bytearray(conversation)
+    for _ in range(choose.randint(1, 4)):
+        bound = len(data) if choose.random() < 0.3 else min(len(data), 400)
+        at = choose.randrange(bound)
+        match choose.randrange(6):
+            case 0:
+                data[at] ^= 1 << choose.randrange(8)
+            case 1:
+                data[at] = choose.choice((0, 1, 0x7f, 0x80, 0xff))
+            case 2:
+                data[at:at + 4] = struct.pack("<I", choose.choice((0, 1, 0x7fffffff, 0x80000000, 0xffffffff, MIB, MIB + 1)))
+            case 3:
+                del data[at:at + choose.randint(1, 100)]
+            case 4:
+                data[at:at] = data[at:at + choose.randint(1, 100)]
+            case _:
+                del data[at + 1:]
+    return bytes(data)
+
+
+def test_mutations_of_a_real_conversation_cost_one_connection(hosts):
+    """What a client really said, changed at random (of fixed seeds). The process goes on and serves others."""
+    target, client, between = hosts(1), hosts(3), hosts(4)
+    with serving(options(target, "accept_timeout=1")) as process:
+        conversations = [heard[:200000] for heard in record(client, between, target)]
+        assert len(conversations) == 3 and max(map(len, conversations)) > 10000
+        exchange(options(hosts(2)), f"{target}@tcp")
+        before = descriptors(process)
+        for seed in range(150):
+            choose = random.Random(seed)
+            attack(client, target, mutate(choose.choice(conversations), choose))
+            assert process.poll() is None
+        exchange(options(hosts(2)), f"{target}@tcp")
+        # Failures lower the health of its interface, which it then pings over connections to itself: three, with two ends.
+        wait_until(lambda: descriptors(process) <= before + 6)
 
 
 def test_a_flood_of_half_open_connections(hosts):

@@ -16,11 +16,12 @@ static lnet_nid_t source_of(const struct lnet_msg *msg)
 {
     const struct lnet_peer_ni *peer;
 
-    if (msg->source_argument != LNET_NID_ANY || msg->routing)
-        return msg->source_argument;
-
-    peer = lnet_peer_ni_find(msg->node->instance, msg->header.dest_nid);
-    return peer != NULL && peer->peer->multi_rail ? LNET_NID_ANY : msg->header.src_nid;
+    if (msg->source_argument == LNET_NID_ANY && !msg->routing) {
+        peer = lnet_peer_ni_find(msg->node->instance, msg->header.dest_nid);
+        if (peer == NULL || !peer->peer->multi_rail)
+            return msg->header.src_nid;
+    }
+    return msg->source_argument;
 }
 
 static void resend(struct sim_event *event)

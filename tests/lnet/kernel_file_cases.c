@@ -65,6 +65,7 @@ static int peers_show(struct seq_file *m, void *record)
 {
     struct peers *peers = m->private;
     const struct peer *peer;
+    unsigned i;
 
     if (record == SEQ_START_TOKEN) {
         seq_puts(m, "peers");
@@ -77,7 +78,9 @@ static int peers_show(struct seq_file *m, void *record)
         seq_puts(m, "not shown");
         return SEQ_SKIP;
     }
-    seq_printf(m, "%0*u\n", (int)peer->width, peer->number);
+    for (i = 20; i < peer->width; i++)
+        seq_putc(m, '0');
+    seq_printf(m, "%020u\n", peer->number);
     return 0;
 }
 static const struct seq_operations peers_sequence = {

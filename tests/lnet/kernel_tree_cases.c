@@ -169,7 +169,7 @@ int lnet_99_arrays_without_bounds(void)
     unsigned long index;
     unsigned i, n;
     void *entry, *found[8], **slot;
-    u32 id;
+    u32 id = 0;
 
     for (i = 0; i < ARRAY_SIZE(places); i++)
         EXPECT(xa_store(&xa, places[i], xa_mk_value(i), GFP_KERNEL) == NULL);

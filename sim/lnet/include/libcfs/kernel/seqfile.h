@@ -182,7 +182,11 @@ static inline void remove_proc_entry(const char *name, struct proc_dir_entry *pa
 
     libcfs_entry_remove(entry);
 }
-#define remove_proc_subtree(name, parent) (remove_proc_entry(name, parent), 0)
+static inline int remove_proc_subtree(const char *name, struct proc_dir_entry *parent)
+{
+    remove_proc_entry(name, parent);
+    return 0;
+}
 #define PDE_DATA(inode) ((inode)->i_private)
 
 static inline struct dentry *debugfs_create_file(const char *name, umode_t mode,

@@ -181,7 +181,8 @@ int lnet_99_timers_in_nanoseconds(void)
     EXPECT(hrtimer_cancel(&ticks.timer) == 1 && !hrtimer_active(&ticks.timer));
     hrtimer_set_expires(&ticks.timer, 1000);
     EXPECT(hrtimer_forward(&ticks.timer, 999, 10) == 0);
-    EXPECT(hrtimer_forward(&ticks.timer, 1025, 10) == 3 && hrtimer_get_expires(&ticks.timer) == 1030);
+    EXPECT(hrtimer_forward(&ticks.timer, 1025, 10) == 3 &&
+           hrtimer_get_expires(&ticks.timer) == 1030);
 
     hrtimer_init(&ticks.timer, CLOCK_REALTIME, HRTIMER_MODE_ABS);
     ticks.timer.function = tick;

@@ -251,7 +251,8 @@ int libcfs_proc_numbers(struct ctl_table *table, int write, char *buffer, size_t
         }
         while (at < *length && isspace((unsigned char)buffer[at]))
             at++;
-        for (n = 0; at < *length && !isspace((unsigned char)buffer[at]) && buffer[at] != '\0'; at++) {
+        for (n = 0; at < *length && !isspace((unsigned char)buffer[at]) && buffer[at] != '\0';
+             at++) {
             if (n + 1 == sizeof(value))
                 return -EINVAL;
             value[n++] = buffer[at];

@@ -111,8 +111,7 @@ int libcfs_hrtimer_cancel(struct hrtimer *timer, bool wait)
 
 struct hrtimer *libcfs_hrtimer_first(struct libcfs_kernel *kernel, uint64_t *due)
 {
-    struct hrtimer *first =
-        list_first_entry_or_null(&kernel->hrtimers, struct hrtimer, entry);
+    struct hrtimer *first = list_first_entry_or_null(&kernel->hrtimers, struct hrtimer, entry);
 
     assert_held(&kernel->timer_lock);
     *due = first != NULL ? due_at(first) : UINT64_MAX;

@@ -14,7 +14,12 @@
 #include "libcfs/libcfs.h"
 #include "port/port.h"
 
-enum { LIBCFS_BUCKETS = 64, LIBCFS_PERCPU_BUCKETS = 16, LIBCFS_WORKERS_DEFAULT = 16, LIBCFS_WORKERS_MAX = 64 };
+enum {
+    LIBCFS_BUCKETS = 64,
+    LIBCFS_PERCPU_BUCKETS = 16,
+    LIBCFS_WORKERS_DEFAULT = 16,
+    LIBCFS_WORKERS_MAX = 64
+};
 
 /* What belongs to a task; it is in the same block. The block of an ended task may be used for
  * another one, and its semaphore stays: who is about to raise it raises that of the other one,

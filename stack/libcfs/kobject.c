@@ -142,9 +142,9 @@ void libcfs_sysfs_group_remove(struct kobject *object, const struct attribute_gr
 
 static int set_name(struct kobject *object, const char *format, va_list arguments)
 {
-    char *name;
+    char *name = kvasprintf(GFP_KERNEL, format, arguments);
 
-    if (vasprintf(&name, format, arguments) < 0)
+    if (name == NULL)
         return -ENOMEM;
     free((char *)(uintptr_t)object->name);
     object->name = name;

@@ -19,8 +19,8 @@ static struct others *others_find(struct libcfs_kernel *kernel, const void *firs
 {
     struct others *others;
 
-    hlist_for_each_entry(others, bucket_of(kernel, first), on_bucket) if (others->first ==
-                                                                          first) return others;
+    hlist_for_each_entry(others, bucket_of(kernel, first),
+                         on_bucket) if (others->first == first) return others;
     return NULL;
 }
 

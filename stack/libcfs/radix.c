@@ -362,7 +362,8 @@ unsigned libcfs_radix_gang(const struct libcfs_radix *tree, void **results, unsi
 {
     unsigned found = 0;
 
-    while (found < count && (results[found] = libcfs_radix_find(tree, &first, ~0UL, mark)) != NULL) {
+    while (found < count &&
+           (results[found] = libcfs_radix_find(tree, &first, ~0UL, mark)) != NULL) {
         found++;
         if (++first == 0)
             break;

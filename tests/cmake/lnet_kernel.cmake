@@ -51,3 +51,23 @@ foreach(names IN ITEMS kernel_names)
     endforeach()
   endforeach()
 endforeach()
+
+# A test tool in the style of kernel modules, file by file and as one unit, in the languages of kernels of several years.
+foreach(file IN ITEMS lab_timer lab_rpc lab_module lab_unit)
+  foreach(standard IN ITEMS gnu89 gnu99 gnu11)
+    add_test(NAME lnet_99_consumer_${file}_${standard} COMMAND ${CMAKE_C_COMPILER} -std=${standard} -D__KERNEL__ -Wall -Wextra
+      -Werror -fsyntax-only -I${CMAKE_SOURCE_DIR}/sim/lnet/include
+      ${CMAKE_SOURCE_DIR}/tests/lnet/consumer/${file}.c)
+    set_tests_properties(lnet_99_consumer_${file}_${standard} PROPERTIES LABELS lnet)
+  endforeach()
+endforeach()
+
+# lnet/api.h from C++.
+if(CXX_FOR_HEADER AND TARGET lnet AND NOT SANITIZE AND NOT COVERAGE)
+  foreach(standard IN ITEMS c++11 gnu++17)
+    add_test(NAME lnet_99_cxx_${standard} COMMAND ${CXX_FOR_HEADER} -std=${standard} -Wall -Wextra -Werror
+      -I${CMAKE_SOURCE_DIR}/sim/lnet/include ${CMAKE_SOURCE_DIR}/tests/lnet/cxx_names.cc
+      -o ${CMAKE_BINARY_DIR}/tests/lnet_cxx_${standard} $<TARGET_FILE:lnet>)
+    set_tests_properties(lnet_99_cxx_${standard} PROPERTIES LABELS lnet)
+  endforeach()
+endif()

@@ -65,6 +65,7 @@ static int peers_show(struct seq_file *m, void *record)
 {
     struct peers *peers = m->private;
     const struct peer *peer;
+    unsigned i;
 
     if (record == SEQ_START_TOKEN) {
         seq_puts(m, "peers");
@@ -77,7 +78,9 @@ static int peers_show(struct seq_file *m, void *record)
         seq_puts(m, "not shown");
         return SEQ_SKIP;
     }
-    seq_printf(m, "%0*u\n", (int)peer->width, peer->number);
+    for (i = 20; i < peer->width; i++)
+        seq_putc(m, '0');
+    seq_printf(m, "%020u\n", peer->number);
     return 0;
 }
 static const struct seq_operations peers_sequence = {
@@ -156,8 +159,16 @@ static struct ctl_table variables[] = {
      .proc_handler = proc_dointvec_minmax,
      .extra1 = &limit_least,
      .extra2 = &limit_most},
-    {.procname = "pair", .data = pair, .maxlen = sizeof(pair), .mode = 0644, .proc_handler = proc_dointvec},
-    {.procname = "label", .data = label, .maxlen = sizeof(label), .mode = 0644, .proc_handler = proc_dostring},
+    {.procname = "pair",
+     .data = pair,
+     .maxlen = sizeof(pair),
+     .mode = 0644,
+     .proc_handler = proc_dointvec},
+    {.procname = "label",
+     .data = label,
+     .maxlen = sizeof(label),
+     .mode = 0644,
+     .proc_handler = proc_dostring},
     {.procname = NULL},
 };
 
@@ -210,7 +221,8 @@ int lnet_99_variables_and_objects_are_files(void)
     EXPECT(libcfs_file_put("/sys/kernel/debug/lnet/limit", "101\n") == -EINVAL && limit == 77);
     EXPECT(libcfs_file_put("/sys/kernel/debug/lnet/limit", "seven\n") == -EINVAL && limit == 77);
     EXPECT(text_is("/sys/kernel/debug/lnet/pair", "3\t4\n"));
-    EXPECT(libcfs_file_put("/sys/kernel/debug/lnet/pair", "8 9") == 3 && pair[0] == 8 && pair[1] == 9);
+    EXPECT(libcfs_file_put("/sys/kernel/debug/lnet/pair", "8 9") == 3 && pair[0] == 8 &&
+           pair[1] == 9);
     EXPECT(libcfs_file_put("/sys/kernel/debug/lnet/label", "the second text\n") == 16);
     EXPECT(text_is("/sys/kernel/debug/lnet/label", "the second \n"));
     lnet_remove_debugfs(variables);

@@ -91,8 +91,8 @@ int lnet_99_trees_stay_balanced(void)
             EXPECT(black_height(root.rb_node, NULL) >= 0);
     }
     for (node = rb_first(&root), seen = 0; node != NULL; node = rb_next(node), seen++)
-        EXPECT(rb_prev(node) == NULL ||
-               rb_entry(rb_prev(node), struct item, node)->key < rb_entry(node, struct item, node)->key);
+        EXPECT(rb_prev(node) == NULL || rb_entry(rb_prev(node), struct item, node)->key <
+                                            rb_entry(node, struct item, node)->key);
     EXPECT(seen == count && count > 50);
     for (node = rb_last(&root); node != NULL; node = rb_prev(node))
         seen--;
@@ -169,7 +169,7 @@ int lnet_99_arrays_without_bounds(void)
     unsigned long index;
     unsigned i, n;
     void *entry, *found[8], **slot;
-    u32 id;
+    u32 id = 0;
 
     for (i = 0; i < ARRAY_SIZE(places); i++)
         EXPECT(xa_store(&xa, places[i], xa_mk_value(i), GFP_KERNEL) == NULL);
@@ -234,7 +234,8 @@ int lnet_99_rings_of_elements(void)
     for (round = 0; round < 3; round++) {
         for (i = 0; i < 8; i++)
             EXPECT(kfifo_put(&numbers, i) == 1);
-        EXPECT(kfifo_put(&numbers, 9) == 0 && kfifo_is_full(&numbers) && kfifo_avail(&numbers) == 0);
+        EXPECT(kfifo_put(&numbers, 9) == 0 && kfifo_is_full(&numbers) &&
+               kfifo_avail(&numbers) == 0);
         EXPECT(kfifo_peek(&numbers, &value) == 1 && value == 0 && kfifo_len(&numbers) == 8);
         for (i = 0; i < 5; i++)
             EXPECT(kfifo_get(&numbers, &value) == 1 && value == i);
@@ -339,7 +340,8 @@ int lnet_99_objects_of_each_processor(void)
     EXPECT(percpu_counter_sum(&counter) == -2 && percpu_counter_read_positive(&counter) == 0);
     percpu_counter_destroy(&counter);
 
-    EXPECT(percpu_ref_init(&ref, count_release, 0, GFP_KERNEL) == 0 && percpu_ref_tryget_live(&ref));
+    EXPECT(percpu_ref_init(&ref, count_release, 0, GFP_KERNEL) == 0 &&
+           percpu_ref_tryget_live(&ref));
     percpu_ref_kill(&ref);
     EXPECT(ref.dying == 1 && !percpu_ref_tryget_live(&ref) && percpu_ref_tryget(&ref));
     percpu_ref_put(&ref);

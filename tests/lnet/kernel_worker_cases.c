@@ -169,8 +169,9 @@ int lnet_99_timers_in_nanoseconds(void)
     hrtimer_init(&ticks.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
     ticks.timer.function = tick;
     EXPECT(!hrtimer_active(&ticks.timer) && hrtimer_cancel(&ticks.timer) == 0);
-    hrtimer_start(&ticks.timer, 100 * 1000, HRTIMER_MODE_REL);
+    hrtimer_start(&ticks.timer, 1000 * NSEC_PER_SEC, HRTIMER_MODE_REL);
     EXPECT(hrtimer_is_queued(&ticks.timer) && hrtimer_active(&ticks.timer));
+    hrtimer_start(&ticks.timer, 100 * 1000, HRTIMER_MODE_REL); /* in its place */
     wait_for_completion(&ticks.done);
     EXPECT(ticks.count == 4 && ticks.last - begin >= (100 + 3 * 250) * 1000);
     while (hrtimer_active(&ticks.timer))
@@ -180,7 +181,8 @@ int lnet_99_timers_in_nanoseconds(void)
     EXPECT(hrtimer_cancel(&ticks.timer) == 1 && !hrtimer_active(&ticks.timer));
     hrtimer_set_expires(&ticks.timer, 1000);
     EXPECT(hrtimer_forward(&ticks.timer, 999, 10) == 0);
-    EXPECT(hrtimer_forward(&ticks.timer, 1025, 10) == 3 && hrtimer_get_expires(&ticks.timer) == 1030);
+    EXPECT(hrtimer_forward(&ticks.timer, 1025, 10) == 3 &&
+           hrtimer_get_expires(&ticks.timer) == 1030);
 
     hrtimer_init(&ticks.timer, CLOCK_REALTIME, HRTIMER_MODE_ABS);
     ticks.timer.function = tick;

@@ -145,7 +145,11 @@ static inline void spin_lock_init(spinlock_t *lock)
 /* Lets the holder of a spin lock run: it may have been preempted, and in a simulation it may sleep.
  * There is none where no thread of kernel code is (libcfs/kernel/task.h). */
 #pragma GCC visibility push(default)
-void libcfs_spin_relax(void) __attribute__((weak));
+#ifdef __cplusplus
+extern "C"
+#endif
+    void
+    libcfs_spin_relax(void) __attribute__((weak));
 #pragma GCC visibility pop
 
 static inline bool spin_trylock(spinlock_t *lock)

@@ -9,6 +9,9 @@
 
 #include "lnet/lib-types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #pragma GCC visibility push(default)
 
 /* The instance of the node that the caller runs on. The first call returns 0, a later one the
@@ -59,5 +62,8 @@ int LNetSnprintHandle(char *str, int str_len, struct lnet_handle_md handle);
 int LNetSetAsync(struct lnet_process_id id, int nasync);
 
 #pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,9 @@
 /* ---- identities ------------------------------------------------------------------------------ */
 
 #define LNET_VERSION "0.7.0"
+#ifndef WIRE_ATTR
+#define WIRE_ATTR __attribute__((packed)) /* of structures that are sent */
+#endif
 #define LNET_NID_ANY ((lnet_nid_t)-1)
 #define LNET_PID_ANY ((lnet_pid_t)-1)
 #define LNET_PID_RESERVED 0xf0000000 /* bits of a PID that programs do not use */

@@ -26,6 +26,9 @@ enum {
 
 struct lnet_process_id;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #pragma GCC visibility push(default)
 
 char *libcfs_next_nidstring(void);
@@ -55,5 +58,8 @@ int cfs_nidrange_find_min_max(struct list_head *nidlist, char *min_nid, char *ma
                               size_t nidstr_length);
 
 #pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -44,8 +44,10 @@ struct atomic_notifier_head {
     struct blocking_notifier_head name = {.rwsem = __RWSEM_INITIALIZER((name).rwsem)}
 #define ATOMIC_NOTIFIER_HEAD(name) struct atomic_notifier_head name = {.chain = {NULL}}
 #define RAW_INIT_NOTIFIER_HEAD(chain_) ((void)((chain_)->head = NULL))
-#define BLOCKING_INIT_NOTIFIER_HEAD(name) (init_rwsem(&(name)->rwsem), (void)((name)->chain.head = NULL))
-#define ATOMIC_INIT_NOTIFIER_HEAD(name) (spin_lock_init(&(name)->lock), (void)((name)->chain.head = NULL))
+#define BLOCKING_INIT_NOTIFIER_HEAD(name) \
+    (init_rwsem(&(name)->rwsem), (void)((name)->chain.head = NULL))
+#define ATOMIC_INIT_NOTIFIER_HEAD(name) \
+    (spin_lock_init(&(name)->lock), (void)((name)->chain.head = NULL))
 static inline int raw_notifier_chain_register(struct raw_notifier_head *chain,
                                               struct notifier_block *block)
 {
@@ -94,24 +96,24 @@ static inline int raw_notifier_call_chain(struct raw_notifier_head *chain, unsig
         unlock;                                 \
         chain_result__;                         \
     })
-#define blocking_notifier_chain_register(name, block)                            \
-    LIBCFS_CHAIN_CHANGE(down_write(&(name)->rwsem), up_write(&(name)->rwsem),    \
+#define blocking_notifier_chain_register(name, block)                         \
+    LIBCFS_CHAIN_CHANGE(down_write(&(name)->rwsem), up_write(&(name)->rwsem), \
                         raw_notifier_chain_register(&(name)->chain, block))
-#define blocking_notifier_chain_unregister(name, block)                          \
-    LIBCFS_CHAIN_CHANGE(down_write(&(name)->rwsem), up_write(&(name)->rwsem),    \
+#define blocking_notifier_chain_unregister(name, block)                       \
+    LIBCFS_CHAIN_CHANGE(down_write(&(name)->rwsem), up_write(&(name)->rwsem), \
                         raw_notifier_chain_unregister(&(name)->chain, block))
-#define blocking_notifier_call_chain(name, action, data)                         \
-    LIBCFS_CHAIN_CHANGE(down_read(&(name)->rwsem), up_read(&(name)->rwsem),      \
+#define blocking_notifier_call_chain(name, action, data)                    \
+    LIBCFS_CHAIN_CHANGE(down_read(&(name)->rwsem), up_read(&(name)->rwsem), \
                         raw_notifier_call_chain(&(name)->chain, action, data))
-#define atomic_notifier_chain_register(name, block)                              \
-    LIBCFS_CHAIN_CHANGE(spin_lock(&(name)->lock), spin_unlock(&(name)->lock),    \
+#define atomic_notifier_chain_register(name, block)                           \
+    LIBCFS_CHAIN_CHANGE(spin_lock(&(name)->lock), spin_unlock(&(name)->lock), \
                         raw_notifier_chain_register(&(name)->chain, block))
 /* And waits for those who call the chain. */
-#define atomic_notifier_chain_unregister(name, block)                                       \
+#define atomic_notifier_chain_unregister(name, block)                                              \
     LIBCFS_CHAIN_CHANGE(spin_lock(&(name)->lock), (spin_unlock(&(name)->lock), synchronize_rcu()), \
                         raw_notifier_chain_unregister(&(name)->chain, block))
-#define atomic_notifier_call_chain(name, action, data)                           \
-    LIBCFS_CHAIN_CHANGE(rcu_read_lock(), rcu_read_unlock(),                      \
+#define atomic_notifier_call_chain(name, action, data)      \
+    LIBCFS_CHAIN_CHANGE(rcu_read_lock(), rcu_read_unlock(), \
                         raw_notifier_call_chain(&(name)->chain, action, data))
 
 /* ---- linux/jump_label.h: a count that decides ------------------------------------------------ */
@@ -160,8 +162,8 @@ struct srcu_struct {
     int current_; /* for new readers */
     struct mutex writers;
 };
-#define LIBCFS_SRCU_INIT(name)                                  \
-    {                                                           \
+#define LIBCFS_SRCU_INIT(name)                                        \
+    {                                                                 \
         .current_ = 0, .writers = __MUTEX_INITIALIZER((name).writers) \
     }
 #define DEFINE_SRCU(name) struct srcu_struct name = LIBCFS_SRCU_INIT(name)

@@ -11,26 +11,26 @@ struct __kfifo {
     unsigned esize;
     void *data; /* NULL: not initialised */
 };
-#define LIBCFS_KFIFO(element, size)  \
-    {                                \
-        union {                      \
-            struct __kfifo kfifo;    \
-            element *type;           \
-        };                           \
-        element buf[size];           \
+#define LIBCFS_KFIFO(element, size) \
+    {                               \
+        union {                     \
+            struct __kfifo kfifo;   \
+            element *type;          \
+        };                          \
+        element buf[size];          \
     }
 #define STRUCT_KFIFO(element, size) struct LIBCFS_KFIFO(element, size)
 #define STRUCT_KFIFO_PTR(element) struct LIBCFS_KFIFO(element, 0)
 struct kfifo LIBCFS_KFIFO(unsigned char, 0);
 #define DECLARE_KFIFO(fifo, element, size) STRUCT_KFIFO(element, size) fifo
 #define DECLARE_KFIFO_PTR(fifo, element) STRUCT_KFIFO_PTR(element) fifo
-#define DEFINE_KFIFO(fifo, element, size)                                      \
-    DECLARE_KFIFO(fifo, element, size) = {                                     \
+#define DEFINE_KFIFO(fifo, element, size)  \
+    DECLARE_KFIFO(fifo, element, size) = { \
         {.kfifo = {.mask = (size)-1, .esize = sizeof(element), .data = (fifo).buf}}, {0}}
-#define INIT_KFIFO(fifo)                                                           \
-    ((void)((fifo).kfifo = (struct __kfifo){                                       \
+#define INIT_KFIFO(fifo)                                                                    \
+    ((void)((fifo).kfifo = (struct __kfifo){                                                \
                 .mask = sizeof((fifo).buf) == 0 ? 0 : (unsigned)ARRAY_SIZE((fifo).buf) - 1, \
-                .esize = sizeof(*(fifo).type),                                     \
+                .esize = sizeof(*(fifo).type),                                              \
                 .data = sizeof((fifo).buf) == 0 ? NULL : (void *)(fifo).buf}))
 
 #define libcfs_kfifo_unused(ring) \
@@ -84,13 +84,13 @@ static inline int libcfs_kfifo_setup(struct __kfifo *ring, void *data, unsigned 
 }
 
 /* Room for at least so many elements. 0, -EINVAL or -ENOMEM. */
-#define kfifo_alloc(fifo, size, flags)                                                             \
-    ({                                                                                             \
-        unsigned kfifo_size__ = (unsigned)roundup_pow_of_two(size);                                \
-        libcfs_kfifo_setup(&(fifo)->kfifo,                                                         \
-                           kfifo_size__ < 2 ? NULL                                                 \
-                                            : kmalloc(kfifo_size__ * sizeof(*(fifo)->type), flags), \
-                           kfifo_size__, sizeof(*(fifo)->type));                                   \
+#define kfifo_alloc(fifo, size, flags)                                                      \
+    ({                                                                                      \
+        unsigned kfifo_size__ = (unsigned)roundup_pow_of_two(size);                         \
+        libcfs_kfifo_setup(                                                                 \
+            &(fifo)->kfifo,                                                                 \
+            kfifo_size__ < 2 ? NULL : kmalloc(kfifo_size__ * sizeof(*(fifo)->type), flags), \
+            kfifo_size__, sizeof(*(fifo)->type));                                           \
     })
 /* Of bytes of memory: as many elements as a power of two has. */
 #define kfifo_init(fifo, memory, bytes)                                                       \
@@ -116,27 +116,27 @@ static inline int libcfs_kfifo_setup(struct __kfifo *ring, void *data, unsigned 
         __typeof__(*(fifo)->type) kfifo_value__ = (value);  \
         libcfs_kfifo_in(&(fifo)->kfifo, &kfifo_value__, 1); \
     })
-#define kfifo_get(fifo, place)                                         \
-    ({                                                                 \
-        __typeof__((fifo)->type) kfifo_place__ = (place);              \
-        libcfs_kfifo_out(&(fifo)->kfifo, kfifo_place__, 1, false);     \
+#define kfifo_get(fifo, place)                                     \
+    ({                                                             \
+        __typeof__((fifo)->type) kfifo_place__ = (place);          \
+        libcfs_kfifo_out(&(fifo)->kfifo, kfifo_place__, 1, false); \
     })
-#define kfifo_peek(fifo, place)                                        \
-    ({                                                                 \
-        __typeof__((fifo)->type) kfifo_place__ = (place);              \
-        libcfs_kfifo_out(&(fifo)->kfifo, kfifo_place__, 1, true);      \
+#define kfifo_peek(fifo, place)                                   \
+    ({                                                            \
+        __typeof__((fifo)->type) kfifo_place__ = (place);         \
+        libcfs_kfifo_out(&(fifo)->kfifo, kfifo_place__, 1, true); \
     })
 #define kfifo_in(fifo, from, count) libcfs_kfifo_in(&(fifo)->kfifo, from, count)
 #define kfifo_out(fifo, to, count) libcfs_kfifo_out(&(fifo)->kfifo, to, count, false)
 #define kfifo_out_peek(fifo, to, count) libcfs_kfifo_out(&(fifo)->kfifo, to, count, true)
-#define LIBCFS_KFIFO_LOCKED(lock, call)       \
-    ({                                        \
-        spinlock_t *kfifo_lock__ = (lock);    \
-        unsigned kfifo_count__;               \
-        spin_lock(kfifo_lock__);              \
-        kfifo_count__ = (call);               \
-        spin_unlock(kfifo_lock__);            \
-        kfifo_count__;                        \
+#define LIBCFS_KFIFO_LOCKED(lock, call)    \
+    ({                                     \
+        spinlock_t *kfifo_lock__ = (lock); \
+        unsigned kfifo_count__;            \
+        spin_lock(kfifo_lock__);           \
+        kfifo_count__ = (call);            \
+        spin_unlock(kfifo_lock__);         \
+        kfifo_count__;                     \
     })
 #define kfifo_in_spinlocked(fifo, from, count, lock) \
     LIBCFS_KFIFO_LOCKED(lock, kfifo_in(fifo, from, count))

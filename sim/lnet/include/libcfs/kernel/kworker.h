@@ -22,12 +22,12 @@ void *libcfs_kthread_data(struct task_struct *task);
 #define kthread_create_on_cpu(run, data, cpu, format) \
     ((void)0, libcfs_kthread_create(run, data, format, cpu))
 #define kthread_bind_mask(task, mask) ((void)libcfs_task_confine(task, mask))
-#define kthread_freezable_should_stop(frozen)           \
-    ({                                                  \
-        bool *kthread_frozen__ = (frozen);              \
-        if (kthread_frozen__ != NULL)                   \
-            *kthread_frozen__ = false;                  \
-        kthread_should_stop();                          \
+#define kthread_freezable_should_stop(frozen) \
+    ({                                        \
+        bool *kthread_frozen__ = (frozen);    \
+        if (kthread_frozen__ != NULL)         \
+            *kthread_frozen__ = false;        \
+        kthread_should_stop();                \
     })
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -53,15 +53,15 @@ struct kthread_delayed_work {
     struct timer_list timer;
 };
 #define KTW_FREEZABLE 1u
-#define KTHREAD_WORKER_INIT(name)                                                        \
-    {                                                                                    \
-        .work_list = LIST_HEAD_INIT((name).work_list),                                   \
-        .ended = __WAIT_QUEUE_HEAD_INITIALIZER((name).ended)                             \
+#define KTHREAD_WORKER_INIT(name)                            \
+    {                                                        \
+        .work_list = LIST_HEAD_INIT((name).work_list),       \
+        .ended = __WAIT_QUEUE_HEAD_INITIALIZER((name).ended) \
     }
 #define DEFINE_KTHREAD_WORKER(name) struct kthread_worker name = KTHREAD_WORKER_INIT(name)
-#define KTHREAD_WORK_INIT(name, run)                            \
-    {                                                           \
-        .node = LIST_HEAD_INIT((name).node), .func = (run)      \
+#define KTHREAD_WORK_INIT(name, run)                       \
+    {                                                      \
+        .node = LIST_HEAD_INIT((name).node), .func = (run) \
     }
 #define DEFINE_KTHREAD_WORK(name, run) struct kthread_work name = KTHREAD_WORK_INIT(name, run)
 
@@ -93,26 +93,26 @@ void libcfs_kthread_worker_destroy(struct kthread_worker *worker);
     } while (0)
 #define kthread_worker_fn libcfs_kthread_worker_main
 /* With its thread, which runs; an error (IS_ERR()). */
-#define kthread_create_worker(worker_flags, ...)                                               \
-    ({                                                                                         \
-        struct kthread_worker *kthread_new__ = (struct kthread_worker *)kzalloc(               \
-            sizeof(struct kthread_worker), GFP_KERNEL);                                        \
-        if (kthread_new__ == NULL) {                                                           \
-            kthread_new__ = (struct kthread_worker *)ERR_PTR(-ENOMEM);                         \
-        } else {                                                                               \
-            struct task_struct *kthread_task__;                                                \
-            kthread_init_worker(kthread_new__);                                                \
-            kthread_new__->flags = (worker_flags);                                             \
+#define kthread_create_worker(worker_flags, ...)                                                   \
+    ({                                                                                             \
+        struct kthread_worker *kthread_new__ =                                                     \
+            (struct kthread_worker *)kzalloc(sizeof(struct kthread_worker), GFP_KERNEL);           \
+        if (kthread_new__ == NULL) {                                                               \
+            kthread_new__ = (struct kthread_worker *)ERR_PTR(-ENOMEM);                             \
+        } else {                                                                                   \
+            struct task_struct *kthread_task__;                                                    \
+            kthread_init_worker(kthread_new__);                                                    \
+            kthread_new__->flags = (worker_flags);                                                 \
             kthread_task__ = libcfs_kthread_create(kthread_worker_fn, kthread_new__, __VA_ARGS__); \
-            if (IS_ERR(kthread_task__)) {                                                      \
-                kfree(kthread_new__);                                                          \
-                kthread_new__ = (struct kthread_worker *)(void *)kthread_task__;               \
-            } else {                                                                           \
-                kthread_new__->task = kthread_task__;                                          \
-                wake_up_process(kthread_task__);                                               \
-            }                                                                                  \
-        }                                                                                      \
-        kthread_new__;                                                                         \
+            if (IS_ERR(kthread_task__)) {                                                          \
+                kfree(kthread_new__);                                                              \
+                kthread_new__ = (struct kthread_worker *)(void *)kthread_task__;                   \
+            } else {                                                                               \
+                kthread_new__->task = kthread_task__;                                              \
+                wake_up_process(kthread_task__);                                                   \
+            }                                                                                      \
+        }                                                                                          \
+        kthread_new__;                                                                             \
     })
 #define kthread_create_worker_on_cpu(cpu, flags, ...) \
     ((void)(cpu), kthread_create_worker(flags, __VA_ARGS__))

@@ -63,21 +63,21 @@ static inline struct llist_node *llist_reverse_order(struct llist_node *head)
     }
     return reversed;
 }
-#define LIBCFS_LLIST_ENTRY(node, type, member)                                        \
-    ({                                                                                \
-        struct llist_node *llist_node__ = (node);                                     \
+#define LIBCFS_LLIST_ENTRY(node, type, member)                                         \
+    ({                                                                                 \
+        struct llist_node *llist_node__ = (node);                                      \
         llist_node__ != NULL ? llist_entry(llist_node__, type, member) : (type *)NULL; \
     })
 #define llist_for_each(pos, node) for ((pos) = (node); (pos) != NULL; (pos) = (pos)->next)
 #define llist_for_each_safe(pos, n, node) \
     for ((pos) = (node); (pos) != NULL && ((n) = (pos)->next, 1); (pos) = (n))
-#define llist_for_each_entry(pos, node, member)                                \
+#define llist_for_each_entry(pos, node, member)                                       \
     for ((pos) = LIBCFS_LLIST_ENTRY(node, __typeof__(*(pos)), member); (pos) != NULL; \
          (pos) = LIBCFS_LLIST_ENTRY((pos)->member.next, __typeof__(*(pos)), member))
-#define llist_for_each_entry_safe(pos, n, node, member)                                       \
-    for ((pos) = LIBCFS_LLIST_ENTRY(node, __typeof__(*(pos)), member);                        \
-         (pos) != NULL &&                                                                     \
-         ((n) = LIBCFS_LLIST_ENTRY((pos)->member.next, __typeof__(*(pos)), member), 1);       \
+#define llist_for_each_entry_safe(pos, n, node, member)                                 \
+    for ((pos) = LIBCFS_LLIST_ENTRY(node, __typeof__(*(pos)), member);                  \
+         (pos) != NULL &&                                                               \
+         ((n) = LIBCFS_LLIST_ENTRY((pos)->member.next, __typeof__(*(pos)), member), 1); \
          (pos) = (n))
 
 #endif

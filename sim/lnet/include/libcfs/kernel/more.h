@@ -27,12 +27,12 @@ struct lockdep_map {
 #define set_mb(place, value) smp_store_mb(place, value)
 #define smp_acquire__after_ctrl_dep() smp_rmb()
 /* Until the condition, in which VAL is the value, holds; others run meanwhile. */
-#define smp_cond_load_acquire(pointer, condition)                                       \
-    ({                                                                                  \
-        __typeof__(*(pointer)) VAL;                                                     \
-        while (VAL = __atomic_load_n(pointer, __ATOMIC_ACQUIRE), !(condition))          \
-            cpu_relax();                                                                \
-        VAL;                                                                            \
+#define smp_cond_load_acquire(pointer, condition)                              \
+    ({                                                                         \
+        __typeof__(*(pointer)) VAL;                                            \
+        while (VAL = __atomic_load_n(pointer, __ATOMIC_ACQUIRE), !(condition)) \
+            cpu_relax();                                                       \
+        VAL;                                                                   \
     })
 #define smp_cond_load_relaxed(pointer, condition) smp_cond_load_acquire(pointer, condition)
 static inline bool refcount_dec_and_lock_irqsave(refcount_t *r, spinlock_t *lock,
@@ -132,12 +132,13 @@ int libcfs_mempool_resize(mempool_t *pool, int count);
 void *libcfs_mempool_page(gfp_t flags, void *order);
 void libcfs_mempool_page_free(void *page, void *order);
 #pragma GCC visibility pop
-#define mempool_init(pool, count, make, end, data) libcfs_mempool_begin(pool, count, make, end, data)
+#define mempool_init(pool, count, make, end, data) \
+    libcfs_mempool_begin(pool, count, make, end, data)
 #define mempool_exit(pool) libcfs_mempool_end(pool)
 /* 0 or -ENOMEM. */
 #define mempool_resize(pool, count) libcfs_mempool_resize(pool, count)
-#define mempool_create_page_pool(count, order)                                      \
-    libcfs_mempool_create(count, libcfs_mempool_page, libcfs_mempool_page_free,     \
+#define mempool_create_page_pool(count, order)                                  \
+    libcfs_mempool_create(count, libcfs_mempool_page, libcfs_mempool_page_free, \
                           (void *)(uintptr_t)(order))
 #define mempool_alloc_pages libcfs_mempool_page
 #define mempool_free_pages libcfs_mempool_page_free
@@ -181,16 +182,16 @@ struct kobj_attribute {
     ssize_t (*store)(struct kobject *object, struct kobj_attribute *attribute, const char *text,
                      size_t bytes);
 };
-#define __ATTR(attribute, attribute_mode, show_, store_)                            \
-    {                                                                               \
+#define __ATTR(attribute, attribute_mode, show_, store_)                                           \
+    {                                                                                              \
         .attr = {.name = #attribute, .mode = (attribute_mode)}, .show = (show_), .store = (store_) \
     }
 #define __ATTR_RO(attribute) __ATTR(attribute, 0444, attribute##_show, NULL)
 #define __ATTR_WO(attribute) __ATTR(attribute, 0200, NULL, attribute##_store)
 #define __ATTR_RW(attribute) __ATTR(attribute, 0644, attribute##_show, attribute##_store)
-#define __ATTR_NULL                \
-    {                              \
-        .attr = { .name = NULL }   \
+#define __ATTR_NULL             \
+    {                           \
+        .attr = {.name = NULL } \
     }
 #pragma GCC visibility push(default)
 extern const struct sysfs_ops libcfs_kobj_sysfs_ops;
@@ -225,7 +226,8 @@ static inline struct kobject *kobject_get(struct kobject *object)
 }
 #define kobject_uevent(object, action) ((void)(object), 0)
 #define kobject_uevent_env(object, action, environment) ((void)(object), (void)(environment), 0)
-#define sysfs_create_file(object, attribute) libcfs_sysfs_file(object, NULL, (struct attribute *)(void *)(attribute))
+#define sysfs_create_file(object, attribute) \
+    libcfs_sysfs_file(object, NULL, (struct attribute *)(void *)(attribute))
 #define sysfs_remove_file(object, attribute) libcfs_sysfs_remove(object, NULL, (attribute)->name)
 #define sysfs_create_group(object, group) libcfs_sysfs_group(object, group)
 #define sysfs_remove_group(object, group) libcfs_sysfs_group_remove(object, group)

@@ -27,15 +27,14 @@ void libcfs_percpu_leave(void);
 #define EXPORT_PER_CPU_SYMBOL(name) struct libcfs_exported
 #define EXPORT_PER_CPU_SYMBOL_GPL(name) struct libcfs_exported
 
-#define per_cpu_ptr(pointer, processor)                                                         \
-    ({                                                                                          \
-        __typeof__(pointer) percpu_first__ = (pointer);                                         \
-        unsigned percpu_processor__ = (unsigned)(processor);                                    \
-        percpu_processor__ == 0                                                                 \
-            ? percpu_first__                                                                    \
-            : (__typeof__(pointer))libcfs_percpu_other((void *)(uintptr_t)percpu_first__,       \
-                                                       sizeof(*percpu_first__),                 \
-                                                       percpu_processor__);                     \
+#define per_cpu_ptr(pointer, processor)                                                            \
+    ({                                                                                             \
+        __typeof__(pointer) percpu_first__ = (pointer);                                            \
+        unsigned percpu_processor__ = (unsigned)(processor);                                       \
+        percpu_processor__ == 0                                                                    \
+            ? percpu_first__                                                                       \
+            : (__typeof__(pointer))libcfs_percpu_other(                                            \
+                  (void *)(uintptr_t)percpu_first__, sizeof(*percpu_first__), percpu_processor__); \
     })
 #define per_cpu(name, processor) (*per_cpu_ptr(&(name), processor))
 #define this_cpu_ptr(pointer) (pointer)
@@ -73,7 +72,8 @@ void libcfs_percpu_leave(void);
 
 /* Zeroed; NULL: no memory. */
 #define __alloc_percpu(bytes, alignment) libcfs_percpu_alloc(bytes, alignment)
-#define alloc_percpu(type) ((__typeof__(type) *)libcfs_percpu_alloc(sizeof(type), __alignof__(type)))
+#define alloc_percpu(type) \
+    ((__typeof__(type) *)libcfs_percpu_alloc(sizeof(type), __alignof__(type)))
 #define alloc_percpu_gfp(type, flags) ((void)(flags), alloc_percpu(type))
 #define free_percpu(pointer) libcfs_percpu_free(pointer)
 
@@ -106,10 +106,10 @@ static inline s64 percpu_counter_read_positive(struct percpu_counter *counter)
     return count > 0 ? count : 0;
 }
 #define percpu_counter_sum_positive(counter) percpu_counter_read_positive(counter)
-#define percpu_counter_compare(counter, value)                                       \
-    ({                                                                               \
-        s64 counter_a__ = percpu_counter_sum(counter), counter_b__ = (value);        \
-        (counter_a__ > counter_b__) - (counter_a__ < counter_b__);                   \
+#define percpu_counter_compare(counter, value)                                \
+    ({                                                                        \
+        s64 counter_a__ = percpu_counter_sum(counter), counter_b__ = (value); \
+        (counter_a__ > counter_b__) - (counter_a__ < counter_b__);            \
     })
 
 /* ---- linux/percpu-refcount.h ----------------------------------------------------------------- */

@@ -82,7 +82,8 @@ static inline void *radix_tree_delete_item(struct radix_tree_root *root, unsigne
 
     return entry != NULL && there != entry ? NULL : radix_tree_delete(root, index);
 }
-#define radix_tree_tag_set(root, index, tag) libcfs_radix_mark(&(root)->tree, index, (int)(tag), true)
+#define radix_tree_tag_set(root, index, tag) \
+    libcfs_radix_mark(&(root)->tree, index, (int)(tag), true)
 #define radix_tree_tag_clear(root, index, tag) \
     libcfs_radix_mark(&(root)->tree, index, (int)(tag), false)
 #define radix_tree_tag_get(root, index, tag) \
@@ -99,10 +100,10 @@ static inline void **libcfs_radix_slot_from(const struct libcfs_radix *tree, uns
         return NULL;
     return libcfs_radix_slot(tree, *index);
 }
-#define LIBCFS_RADIX_FOR_EACH(slot, root, iter, start, tag)                                    \
-    for ((iter)->index = (start),                                                              \
-        (slot) = libcfs_radix_slot_from(&(root)->tree, &(iter)->index, false, tag);            \
-         (slot) != NULL;                                                                       \
+#define LIBCFS_RADIX_FOR_EACH(slot, root, iter, start, tag)                         \
+    for ((iter)->index = (start),                                                   \
+        (slot) = libcfs_radix_slot_from(&(root)->tree, &(iter)->index, false, tag); \
+         (slot) != NULL;                                                            \
          (slot) = libcfs_radix_slot_from(&(root)->tree, &(iter)->index, true, tag))
 #define radix_tree_for_each_slot(slot, root, iter, start) \
     LIBCFS_RADIX_FOR_EACH(slot, root, iter, start, -1)
@@ -198,9 +199,12 @@ struct ida {
     spinlock_t lock;
     struct libcfs_radix tree;
 };
-#define IDA_INIT(name)  \
-    {                   \
-        {0}, { NULL }   \
+#define IDA_INIT(name) \
+    {                  \
+        {0},           \
+        {              \
+            NULL       \
+        }              \
     }
 #define DEFINE_IDA(name) struct ida name = IDA_INIT(name)
 #define ida_init(ida) ((void)(*(ida) = (struct ida)IDA_INIT()))
@@ -259,17 +263,20 @@ struct xarray {
 struct xa_limit {
     u32 max, min;
 };
-#define XA_LIMIT(least, most)                 \
-    (struct xa_limit)                         \
-    {                                         \
-        .max = (most), .min = (least)         \
+#define XA_LIMIT(least, most)         \
+    (struct xa_limit)                 \
+    {                                 \
+        .max = (most), .min = (least) \
     }
 #define xa_limit_32b XA_LIMIT(0, UINT_MAX)
 #define xa_limit_31b XA_LIMIT(0, INT_MAX)
 #define xa_limit_16b XA_LIMIT(0, USHRT_MAX)
 #define XARRAY_INIT(name, flags) \
     {                            \
-        {0}, (flags), { NULL }   \
+        {0}, (flags),            \
+        {                        \
+            NULL                 \
+        }                        \
     }
 #define DEFINE_XARRAY_FLAGS(name, flags) struct xarray name = XARRAY_INIT(name, flags)
 #define DEFINE_XARRAY(name) DEFINE_XARRAY_FLAGS(name, 0)
@@ -325,13 +332,13 @@ static inline int __xa_alloc(struct xarray *xa, u32 *id, void *entry, struct xa_
         *id = (u32)rc;
     return rc == -ENOSPC ? -EBUSY : rc < 0 ? (int)rc : 0;
 }
-#define LIBCFS_XA_LOCKED(xa, call)            \
-    ({                                        \
-        __typeof__(call) xa_result__;         \
-        xa_lock(xa);                          \
-        xa_result__ = (call);                 \
-        xa_unlock(xa);                        \
-        xa_result__;                          \
+#define LIBCFS_XA_LOCKED(xa, call)    \
+    ({                                \
+        __typeof__(call) xa_result__; \
+        xa_lock(xa);                  \
+        xa_result__ = (call);         \
+        xa_unlock(xa);                \
+        xa_result__;                  \
     })
 #define __xa_erase(xa, index) __xa_store(xa, index, NULL, 0)
 #define xa_store(xa, index, entry, flags) LIBCFS_XA_LOCKED(xa, __xa_store(xa, index, entry, flags))
@@ -367,8 +374,8 @@ static inline void *xa_find_after(struct xarray *xa, unsigned long *index, unsig
         *index = next;
     return entry;
 }
-#define xa_for_each_marked(xa, index, entry, filter)                                           \
-    for ((index) = 0, (entry) = xa_find(xa, &(index), ULONG_MAX, filter); (entry) != NULL;     \
+#define xa_for_each_marked(xa, index, entry, filter)                                       \
+    for ((index) = 0, (entry) = xa_find(xa, &(index), ULONG_MAX, filter); (entry) != NULL; \
          (entry) = xa_find_after(xa, &(index), ULONG_MAX, filter))
 #define xa_for_each(xa, index, entry) xa_for_each_marked(xa, index, entry, XA_PRESENT)
 static inline void xa_destroy(struct xarray *xa)

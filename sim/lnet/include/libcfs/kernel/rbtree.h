@@ -17,12 +17,12 @@ struct rb_root_cached {
     struct rb_root rb_root;
     struct rb_node *rb_leftmost;
 };
-#define RB_ROOT \
+#define RB_ROOT      \
     (struct rb_root) \
     {                \
         NULL         \
     }
-#define RB_ROOT_CACHED \
+#define RB_ROOT_CACHED      \
     (struct rb_root_cached) \
     {                       \
         {NULL}, NULL        \
@@ -31,9 +31,9 @@ struct rb_root_cached {
 #define RB_EMPTY_NODE(node) ((node)->__rb_parent_color == (unsigned long)(node))
 #define RB_CLEAR_NODE(node) ((void)((node)->__rb_parent_color = (unsigned long)(node)))
 #define rb_entry(ptr, type, member) container_of(ptr, type, member)
-#define rb_entry_safe(ptr, type, member)                         \
-    ({                                                           \
-        __typeof__(ptr) rb_ptr__ = (ptr);                        \
+#define rb_entry_safe(ptr, type, member)                            \
+    ({                                                              \
+        __typeof__(ptr) rb_ptr__ = (ptr);                           \
         rb_ptr__ != NULL ? rb_entry(rb_ptr__, type, member) : NULL; \
     })
 #define rb_parent(node) libcfs_rb_parent(node)
@@ -87,9 +87,10 @@ static inline void rb_erase_cached(struct rb_node *node, struct rb_root_cached *
 #define rb_first_postorder(root) libcfs_rb_deepest((root)->rb_node)
 #define rb_next_postorder(node) libcfs_rb_next_postorder(node)
 /* Children before parents, so that each may be freed. */
-#define rbtree_postorder_for_each_entry_safe(pos, n, root, field)                        \
-    for (pos = rb_entry_safe(rb_first_postorder(root), __typeof__(*pos), field);         \
-         pos != NULL && (n = rb_entry_safe(rb_next_postorder(&pos->field), __typeof__(*pos), field), 1); \
+#define rbtree_postorder_for_each_entry_safe(pos, n, root, field)                         \
+    for (pos = rb_entry_safe(rb_first_postorder(root), __typeof__(*pos), field);          \
+         pos != NULL &&                                                                   \
+         (n = rb_entry_safe(rb_next_postorder(&pos->field), __typeof__(*pos), field), 1); \
          pos = n)
 
 #endif

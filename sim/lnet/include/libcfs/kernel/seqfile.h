@@ -78,9 +78,8 @@ static inline int single_open(struct file *file, int (*show)(struct seq_file *m,
 {
     return libcfs_seq_single(file, show, data, 0);
 }
-static inline int single_open_size(struct file *file,
-                                   int (*show)(struct seq_file *m, void *unused), void *data,
-                                   size_t size)
+static inline int single_open_size(struct file *file, int (*show)(struct seq_file *m, void *unused),
+                                   void *data, size_t size)
 {
     return libcfs_seq_single(file, show, data, size);
 }
@@ -113,7 +112,9 @@ static inline struct list_head *seq_list_start(struct list_head *head, loff_t po
 {
     struct list_head *entry;
 
-    list_for_each(entry, head) if (position-- == 0) return entry;
+    list_for_each (entry, head)
+        if (position-- == 0)
+            return entry;
     return NULL;
 }
 static inline struct list_head *seq_list_start_head(struct list_head *head, loff_t position)
@@ -128,17 +129,17 @@ static inline struct list_head *seq_list_next(void *record, struct list_head *he
     ++*position;
     return next == head ? NULL : next;
 }
-#define DEFINE_SHOW_ATTRIBUTE(name)                                       \
-    static int name##_open(struct inode *inode, struct file *file)        \
-    {                                                                     \
-        return single_open(file, name##_show, inode->i_private);          \
-    }                                                                     \
-    static const struct file_operations name##_fops = {                   \
-        .owner = THIS_MODULE,                                             \
-        .open = name##_open,                                              \
-        .read = seq_read,                                                 \
-        .llseek = seq_lseek,                                              \
-        .release = single_release,                                        \
+#define DEFINE_SHOW_ATTRIBUTE(name)                                \
+    static int name##_open(struct inode *inode, struct file *file) \
+    {                                                              \
+        return single_open(file, name##_show, inode->i_private);   \
+    }                                                              \
+    static const struct file_operations name##_fops = {            \
+        .owner = THIS_MODULE,                                      \
+        .open = name##_open,                                       \
+        .read = seq_read,                                          \
+        .llseek = seq_lseek,                                       \
+        .release = single_release,                                 \
     }
 
 /* ---- files and folders ----------------------------------------------------------------------- */
@@ -155,7 +156,8 @@ struct libcfs_entry *libcfs_entry_make(const char *root, struct libcfs_entry *pa
 struct libcfs_entry *libcfs_entry_find(const char *path);
 void libcfs_entry_remove(struct libcfs_entry *entry); /* with all that is below; NULL: nothing */
 void *libcfs_entry_data(const struct libcfs_entry *entry);
-/* The whole text of a file, malloc'd, or an error (IS_ERR()); writes one, its length or an error. */
+/* The whole text of a file, malloc'd, or an error (IS_ERR()); writes one, its length or an error.
+ */
 char *libcfs_file_text(const char *path);
 ssize_t libcfs_file_put(const char *path, const char *text);
 #pragma GCC visibility pop
@@ -178,19 +180,24 @@ static inline struct proc_dir_entry *proc_create_data(const char *name, umode_t 
 #define proc_remove(entry) libcfs_entry_remove(LIBCFS_ENTRY(entry))
 static inline void remove_proc_entry(const char *name, struct proc_dir_entry *parent)
 {
-    struct libcfs_entry *entry = libcfs_entry_make("/proc", LIBCFS_ENTRY(parent), name, 0, NULL, NULL);
+    struct libcfs_entry *entry =
+        libcfs_entry_make("/proc", LIBCFS_ENTRY(parent), name, 0, NULL, NULL);
 
     libcfs_entry_remove(entry);
 }
-#define remove_proc_subtree(name, parent) (remove_proc_entry(name, parent), 0)
+static inline int remove_proc_subtree(const char *name, struct proc_dir_entry *parent)
+{
+    remove_proc_entry(name, parent);
+    return 0;
+}
 #define PDE_DATA(inode) ((inode)->i_private)
 
 static inline struct dentry *debugfs_create_file(const char *name, umode_t mode,
                                                  struct dentry *parent, void *data,
                                                  const struct file_operations *operations)
 {
-    return LIBCFS_DENTRY(libcfs_entry_make("/sys/kernel/debug", LIBCFS_ENTRY(parent), name, mode,
-                                           data, operations));
+    return LIBCFS_DENTRY(
+        libcfs_entry_make("/sys/kernel/debug", LIBCFS_ENTRY(parent), name, mode, data, operations));
 }
 #define debugfs_create_dir(name, parent) debugfs_create_file(name, 0755, parent, NULL, NULL)
 #define debugfs_remove(entry) libcfs_entry_remove(LIBCFS_ENTRY(entry))

@@ -16,23 +16,23 @@ wait_queue_head_t *libcfs_var_wait_begin(struct libcfs_var_wait *wait, const voi
 void libcfs_var_wake(const void *word, int bit);
 #pragma GCC visibility pop
 
-#define LIBCFS_VAR_WAIT(variable, bit, condition, state, timeout)                         \
-    ({                                                                                    \
-        struct libcfs_var_wait var_wait__;                                                \
+#define LIBCFS_VAR_WAIT(variable, bit, condition, state, timeout)                           \
+    ({                                                                                      \
+        struct libcfs_var_wait var_wait__;                                                  \
         wait_queue_head_t *var_queue__ = libcfs_var_wait_begin(&var_wait__, variable, bit); \
-        long var_left__ = (timeout);                                                      \
-        for (;;) {                                                                        \
-            libcfs_wait_prepare(var_queue__, &var_wait__.entry, state, false);            \
-            if (condition) {                                                              \
-                var_left__ = var_left__ > 0 ? var_left__ : 1;                             \
-                break;                                                                    \
-            }                                                                             \
-            if (var_left__ <= 0)                                                          \
-                break;                                                                    \
-            var_left__ = libcfs_schedule_timeout(var_left__);                             \
-        }                                                                                 \
-        libcfs_wait_finish(var_queue__, &var_wait__.entry);                               \
-        var_left__;                                                                       \
+        long var_left__ = (timeout);                                                        \
+        for (;;) {                                                                          \
+            libcfs_wait_prepare(var_queue__, &var_wait__.entry, state, false);              \
+            if (condition) {                                                                \
+                var_left__ = var_left__ > 0 ? var_left__ : 1;                               \
+                break;                                                                      \
+            }                                                                               \
+            if (var_left__ <= 0)                                                            \
+                break;                                                                      \
+            var_left__ = libcfs_schedule_timeout(var_left__);                               \
+        }                                                                                   \
+        libcfs_wait_finish(var_queue__, &var_wait__.entry);                                 \
+        var_left__;                                                                         \
     })
 #define wake_up_var(variable) libcfs_var_wake(variable, -1)
 #define wait_var_event(variable, condition) \

@@ -35,6 +35,20 @@ if(TARGET m0lnet_kernel)
       endif()
     endforeach()
   endforeach()
+  # The scripts on each network of simulated drivers.
+  foreach(flavour IN ITEMS kernel user batched)
+    jacquard_test(m0_${flavour}_script_networks
+      SOURCES ${m0_tests}/script_test.c ${m0_hosts} ${m0_${flavour}} $<TARGET_OBJECTS:m0_world_networks>
+      DEPENDS ${m0_depends} m INCLUDES ${m0_includes})
+    if(flavour STREQUAL batched)
+      target_compile_definitions(m0_${flavour}_script_networks PRIVATE RIG_BATCHED)
+    endif()
+    set_property(TEST m0_${flavour}_script_networks APPEND PROPERTY ENVIRONMENT RIG_NETWORK=tcp)
+    foreach(network IN ITEMS o2ib gni lo routed)
+      add_test(NAME m0_160_${flavour}_script_${network} COMMAND m0_${flavour}_script_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(m0_160_${flavour}_script_${network} PROPERTIES LABELS m0 TIMEOUT 900 ENVIRONMENT RIG_NETWORK=${network})
+    endforeach()
+  endforeach()
   # The transport in memory: what its own list of items names.
   foreach(area IN ITEMS machine pool provision memory)
     jacquard_test(m0_memory_${area}

@@ -203,6 +203,18 @@ def test_m0_158_e2e_7_twenty_tools_at_once(two):
     wait_until(other.is_unused)
 
 
+def test_m0_158_e2e_11_a_portal_of_lustre(two):
+    """It works, with a warning of whoever chose it."""
+    one, other = two
+    warned = "jacquard: m0: warning: portal 28 is one of those that Lustre uses; 42 is free\n"
+    with serving(one, "--portal", 28) as server:
+        assert server.split(":")[2] == "28"
+        for more, stderr in (((), ""), (("--portal", 28), warned)):
+            done = other.ping("--loops", 3, "--bytes", 65536, *more, server)
+            assert done.returncode == 0 and done.stderr == stderr
+    assert one.is_unused() and other.is_unused()
+
+
 def test_a_server_that_ends_while_it_is_asked(two):
     one, other = two
     for _ in range(3):

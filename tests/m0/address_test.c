@@ -291,10 +291,28 @@ M0_TEST_IN(m0_69_interfaces, .settings = {{"networks", "tcp(eth0),o2ib(ib0)"}})
     assert_null(addresses);
 }
 
+/* Portals of Lustre 2.0, and of later versions: a configuration is warned about them. */
+M0_TEST(m0_55_m0_158_portals_of_lustre)
+{
+    static const unsigned lustres[] = {1,  2,  4,  6,  7,  8,  10, 12, 13, 14, 15, 16, 17, 18, 22,
+                                       23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 63};
+    unsigned portal, i;
+    bool known;
+
+    for (portal = 0; portal < 200; portal++) {
+        known = false;
+        for (i = 0; i < sizeof(lustres) / sizeof(lustres[0]); i++)
+            known |= lustres[i] == portal;
+        assert_int_equal(m0_net_lnet_portal_is_lustres(portal), known);
+    }
+    machine_up_at(A, address_at(A, 28, 1)); /* it works */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(m0_47_m0_48_texts_that_are_no_addresses),
+        cmocka_unit_test(m0_55_m0_158_portals_of_lustre),
         cmocka_unit_test(m0_49_m0_61_tmid_0),
         cmocka_unit_test(m0_49_tmid_minimum_of_1),
         cmocka_unit_test(m0_50_one_form_of_an_address),

@@ -72,10 +72,51 @@ static void body(void)
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
+bool rig_routed; /* even nodes are on tcp, odd ones on o2ib, and the last one joins them */
+
+static void set(struct lnet_setting *settings, const char *networks, const char *routes)
+{
+    settings[0] = (struct lnet_setting){"networks", networks};
+    if (routes != NULL)
+        settings[1] = (struct lnet_setting){"routes", routes};
+}
+
+/* RIG_NETWORK: the network of simulated drivers that the test is on instead of its own. */
+static void choose_network(struct world *world, const char *network)
+{
+    static const struct {
+        const char *name;
+        uint32_t net;
+    } networks[] = {
+        {"tcp", SOCKLND}, {"o2ib", O2IBLND}, {"gni", GNILND}, {"lo", LOLND}, {"routed", SOCKLND}};
+    unsigned i = 0;
+
+    while (strcmp(networks[i].name, network) != 0)
+        i++;
+    rig_net = networks[i].net;
+    rig_routed = strcmp(network, "routed") == 0;
+    lnet_sim_register_drivers();
+    if (!rig_routed)
+        return;
+    world->nodes = WORLD_NODES;
+    for (i = 0; i < F; i++)
+        if (i % 2 == 0)
+            set(world->own[i], "tcp(eth0)", "o2ib 10.0.0.6@tcp");
+        else
+            set(world->own[i], "o2ib(ib0)", "tcp 10.1.0.6@o2ib");
+    set(world->own[F], "tcp(eth0),o2ib(ib0)", NULL);
+    world->own[F][1] = (struct lnet_setting){"forwarding", "enabled"};
+    world->settings[0] = (struct lnet_setting){"live_router_check_interval", "0"};
+    world->settings[1] = (struct lnet_setting){"dead_router_check_interval", "0"};
+}
+
 void rig_run(void (*test)(void), const struct world *world)
 {
     struct world copy = *world;
-    const char *delivery = getenv("RIG_DELIVERY");
+    const char *delivery = getenv("RIG_DELIVERY"), *network = getenv("RIG_NETWORK");
+
+    if (network != NULL)
+        choose_network(&copy, network);
 
     current_test = test;
     rig_synchronous = delivery != NULL && strcmp(delivery, "synchronous") == 0;
@@ -95,6 +136,8 @@ void rig_run(void (*test)(void), const struct world *world)
 
 void host(unsigned node)
 {
+    if (rig_net == LOLND) /* of which each node has one of its own */
+        node = A;
     on(node);
     port_test_set_node((int)node);
 }
@@ -103,6 +146,8 @@ lnet_nid_t nid_of(unsigned node)
 {
     if (rig_net == LOLND)
         return LNET_NID_LO_0;
+    if (rig_routed)
+        return node % 2 == 0 ? tcp(node) : o2ib(node);
     return rig_net == O2IBLND ? o2ib(node) : rig_net == GNILND ? gni(node) : tcp(node);
 }
 

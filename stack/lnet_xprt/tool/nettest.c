@@ -119,8 +119,7 @@ static int parse_common(struct options *options, int key)
         options->path = optarg;
         break;
     case 'p':
-        code = m0_tool_number("--portal", 1, 63, &value);
-        options->portal = (unsigned)value;
+        code = m0_tool_portal(&options->portal);
         break;
     case 't':
         code = m0_tool_number("--tmid", 0, 4095, &value);

@@ -34,6 +34,21 @@ int m0_tool_number(const char *option, unsigned long least, unsigned long most,
     return 0;
 }
 
+int m0_tool_portal(unsigned *portal)
+{
+    unsigned long value;
+    int code = m0_tool_number("--portal", 1, 63, &value);
+
+    if (code != 0)
+        return code;
+    *portal = (unsigned)value;
+    if (m0_net_lnet_portal_is_lustres(*portal))
+        fprintf(stderr,
+                "jacquard: m0: warning: portal %u is one of those that Lustre uses; 42 is free\n",
+                *portal);
+    return 0;
+}
+
 int m0_tool_address(unsigned portal, int tmid, char address[M0_NET_LNET_XEP_ADDR_LEN])
 {
     struct m0_net_domain dom = {.nd_xprt = NULL};

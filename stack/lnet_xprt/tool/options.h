@@ -14,6 +14,8 @@ int m0_tool_fail(const char *what, int rc);
 /* The argument of the option that getopt_long() has found; 0 or the exit code. */
 int m0_tool_number(const char *option, unsigned long least, unsigned long most,
                    unsigned long *value);
+/* The argument of --portal, with a warning about those that Lustre uses; 0 or the exit code. */
+int m0_tool_portal(unsigned *portal);
 /* Of the first network of the driver's host but the loopback; tmid -1: any. 0 or a negative errno.
  */
 int m0_tool_address(unsigned portal, int tmid, char address[M0_NET_LNET_XEP_ADDR_LEN]);

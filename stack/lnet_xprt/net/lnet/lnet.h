@@ -30,6 +30,10 @@ extern const struct m0_net_xprt m0_net_lnet_kxprt;
  * strcmp(3), and -1 also if an address has no colon. */
 int m0_net_lnet_ep_addr_net_cmp(const char *addr1, const char *addr2);
 
+/* Lustre uses that portal. A machine there works, as match bits tell apart what arrives, but a
+ * configuration should choose another: 42 is free. */
+bool m0_net_lnet_portal_is_lustres(uint32_t portal);
+
 /* The NIDs of the domain's host as texts; the list ends with NULL and goes back to ifaces_put,
  * which sets *addrs to NULL. 0 or -ENOMEM. Not while the domain is finalised. */
 int m0_net_lnet_ifaces_get(struct m0_net_domain *dom, char ***addrs);

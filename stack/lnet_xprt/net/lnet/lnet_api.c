@@ -34,6 +34,15 @@ int m0_net_lnet_ep_addr_net_cmp(const char *addr1, const char *addr2)
     return order != 0 ? order : (bytes1 > bytes2) - (bytes1 < bytes2);
 }
 
+bool m0_net_lnet_portal_is_lustres(uint32_t portal)
+{
+    /* 1, 2, 4, 6, 7, 8, 10, 12 to 18, 22 to 33 and 63; 13 and 33 only later than version 2.0 */
+    static const uint64_t portals = 1ull << 1 | 1ull << 2 | 1ull << 4 | 7ull << 6 | 1ull << 10 |
+                                    0x7full << 12 | 0xfffull << 22 | 1ull << 63;
+
+    return portal < M0_NET_LNET_MAX_PORTALS && (portals >> portal & 1) != 0;
+}
+
 int m0_net_lnet_ifaces_get(struct m0_net_domain *dom, char ***addrs)
 {
     return domain_of(dom)->xd_flavour->xf_ifaces_get(domain_of(dom), addrs);

@@ -27,7 +27,8 @@ RESULTS = FOLDER / "results.csv"
 PAGE = Path("docs/internals/mutations.md")
 COLUMNS = ("number", "patch", "result", "by")
 FIELDS = ("Kind", "Layer", "Bug", "Caught-by")
-LAYERS = ("nic", "network", "smsg", "datagrams", "provider", "pmi", "live", "lnet", "m0_net", "madeleine", "legacy")
+LAYERS = ("nic", "network", "smsg", "datagrams", "provider", "pmi", "live", "lnet", "m0_net", "madeleine", "legacy",
+          "libcfs", "engine", "findings")
 LEAST, LEAST_CAUGHT = 60, 0.95
 SECONDS = 90  # of one test; a run takes a few seconds
 # Optimised as little as keeps the scenarios fast. Without assertions, which users do not have either. No warnings, because a

@@ -313,10 +313,11 @@ static int aborted(struct test *test, sci_dma_queue_t queue)
     OK(SCIPostDMAQueue(queue, NULL, NULL, 0, &test->error));
     OK(SCIAbortDMAQueue(queue, 0, &test->error));
     EXPECT(SCIDMAQueueState(queue) == SCI_DMAQUEUE_ABORTED);
-    OK(SCIResetDMAQueue(queue, 0, &test->error));
     rank_compute(UINT64_C(50000000000)); /* longer than a transfer of 1 MiB */
     rank_barrier(test->rank);
     EXPECT(test->memory[0] == 0 && test->memory[test->bytes - 1] == 0);
+    EXPECT(SCIDMAQueueState(queue) == SCI_DMAQUEUE_ABORTED);
+    OK(SCIResetDMAQueue(queue, 0, &test->error));
     rank_barrier(test->rank);
     OK(SCIEnqueueDMATransfer(queue, test->local, test->remote, test->bytes, 8, 64,
                              SCI_FLAG_DMA_POST, &test->error));

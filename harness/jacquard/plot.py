@@ -79,8 +79,11 @@ def chosen_x(runs: list[Run], asked: str | None) -> str:
 def x_axis(axes, texts: list[str], name: str) -> dict[str, float]:
     """Sets up the axis of a setting with these values. Returns the position of each."""
     numbers = [number_of(text) for text in texts]
-    label = name if name == "seed" else name.removeprefix("jobs.")
-    axes.set_xlabel(label)
+    job = re.fullmatch(r"jobs\.(.+)\.args\.([^.]+)", name)
+    if job:
+        axes.set_xlabel(job[2] if job[1].isdigit() else f"{job[2]} of {job[1]}")
+    else:
+        axes.set_xlabel(name.removeprefix("jobs."))
     if any(number is None for number in numbers):
         axes.set_xticks(range(len(texts)), [style.shortened(text, 20) for text in texts], rotation=30 if len("".join(texts)) > 70 else 0,
                         ha="right" if len("".join(texts)) > 70 else "center")

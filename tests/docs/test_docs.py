@@ -104,6 +104,20 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(linked), f"{name_of(page)}: no such heading: {target}"
 
 
+# The page that shows the pictures whose names begin so, and what makes them, in its text.
+PICTURES = {"network-": ("network-experiments.md", "harness/network_plots.py"), "plot-": ("plots.md", "cp out/plot-*.svg docs/images/"),
+            "report-": ("report.md", "JACQUARD_IMAGES=docs/images"), "validation-": ("validation.md", "harness/validation.py")}
+
+
+def test_every_picture_is_shown_and_its_command_is_named():
+    pictures = list((jacquard.ROOT / "docs/images").iterdir())
+    assert len(pictures) > 20
+    for picture in pictures:
+        [(page, command)] = [found for begin, found in PICTURES.items() if picture.name.startswith(begin)]
+        text = (jacquard.ROOT / "docs" / page).read_text()
+        assert f"(images/{picture.name})" in text and command in text, f"docs/{page}: {picture.name}"
+
+
 def test_every_page_is_in_the_index():
     index = (jacquard.ROOT / "docs" / "README.md").read_text()
     for page in (jacquard.ROOT / "docs").glob("**/*.md"):

@@ -136,6 +136,24 @@ def test_the_search_works_in_a_browser_without_other_servers(address, browser):
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
+def test_every_page_opens_in_a_browser_with_its_pictures(address, browser, pages):
+    """A walk through all pages: each has its heading, its pictures are there, and nothing is written to the console."""
+    seen = 0
+    for page in sorted(pages):
+        browser.get(f"{address}{page}")
+        heading = browser.find_element(By.CSS_SELECTOR, "article h1").text
+        assert heading and heading.split("\n")[0] in pages[page].text, page
+        broken = browser.execute_async_script(
+            "const done = arguments[0], all = Array.from(document.querySelectorAll('article img'));"
+            "Promise.all(all.map((each) => { each.loading = 'eager'; return each.decode().then(() => null, () => each.src); })).then((list) =>"
+            "done([all.length, list.filter((each) => each !== null)]))")
+        assert broken[1] == [], f"{page}: {broken[1]}"
+        seen += broken[0]
+        errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        assert not errors, f"{page}: {errors}"
+    assert seen >= len(list((DOCS / "images").iterdir()))
+
+
 def test_nothing_is_loaded_from_other_servers(site, pages):
     for page in pages.values():
         for target in page.loads:

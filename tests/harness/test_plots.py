@@ -102,6 +102,9 @@ def test_curve_averages_seeds_and_draws_a_line_per_other_setting():
         ([8, 4096], [2, 2]), ([8, 4096], [4, 4])]
     assert axes.get_ylabel() == "a.bandwidth (GB/s)" and len(axes.collections) == 2  # bands from the smallest to the largest
     assert [text.get_text() for text in axes.get_xticklabels()] == ["8", "4KiB"]
+    for name, label in (("jobs.0.args.bytes", "bytes"), ("jobs.pingpong.args.bytes", "bytes of pingpong"), ("fabric.fidelity", "fabric.fidelity")):
+        renamed = [{**row, "set": {name: row["set"]["size"], "how": row["set"]["how"]}} for row in rows]
+        assert axes_of(plot.curve, runs_of(renamed), name, "a.bandwidth").get_xlabel() == label
 
 
 def test_failed_runs_are_marked_and_do_not_count():

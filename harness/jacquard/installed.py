@@ -7,10 +7,10 @@ import subprocess
 from .runner import build_directory
 
 
-def command(arguments, **options):
+def command(arguments, timeout=300, **options):
     """Runs a command and returns its output; a failure is an assertion."""
     done = subprocess.run(list(map(str, arguments)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=300, **options)
+                          timeout=timeout, **options)
     assert done.returncode == 0, f"{' '.join(map(str, arguments))}\n{done.stdout}"
     return done.stdout
 

@@ -181,7 +181,8 @@ static uint32_t agree(const char *preset)
         f0->preset = f1->preset = preset;
         f0->source = f1->source = pairs[i].source;
         f0->target = f1->target = pairs[i].target;
-        f0->most = f1->most = pairs[i].first ? (uint32_t)test_full(1 << 20, BYTES_MAX) : MANY_BYTES;
+        f0->most = f1->most =
+            pairs[i].first ? (uint32_t)test_full(256 << 10, BYTES_MAX) : MANY_BYTES;
         f0->fidelity = NET_F0;
         f1->fidelity = NET_F1;
         run(f0);

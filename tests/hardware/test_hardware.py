@@ -5,6 +5,7 @@ releases of uGNI whose headers are public: 0x5d, and 0x5c without chains and com
 of kdreg, too."""
 
 import csv
+import fcntl
 import json
 import os
 import re
@@ -64,6 +65,9 @@ class Prefix:
 
     def __init__(self, root, release="0x5d"):
         self.root, self.include, self.lib, self.release = root, root / "include", root / "lib", release
+        self.lustre = root / "lustre"
+        self.environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.lib / "pkgconfig"))
+        self.environment.pop("PKG_CONFIG_PATH", None)
         functions, helpers = documented()
         header = (jacquard.ROOT / "sim/aries/include/gni_pub.h").read_text()
         if release == "0x5c":
@@ -71,29 +75,30 @@ class Prefix:
             header = as_release_5c(header)
             assert len(functions) == 93
         self.symbols = set(functions) | set(helpers) | set(PMI) | set(DATA)
+        if not root.exists():
+            self.write(header, functions + helpers)
+
+    def write(self, header, functions):
         (self.include / "aries/misc").mkdir(parents=True)
         (self.lib / "pkgconfig").mkdir(parents=True)
         (self.include / "gni_pub.h").write_text(header)
         shutil.copy(jacquard.ROOT / "sim/aries/include/aries/misc/exceptions.h", self.include / "aries/misc")
         shutil.copy(jacquard.ROOT / "stack/pmi2/include/pmi.h", self.include)
-        self.library("ugni", functions + helpers, list(DATA.values()))
+        self.library("ugni", functions, list(DATA.values()))
         self.library("pmi", PMI, [])
         for module, libs in [("cray-ugni", "-lugni"), ("cray-gni-headers", ""), ("cray-pmi", "-lpmi")]:
             (self.lib / "pkgconfig" / f"{module}.pc").write_text(
-                f"prefix={root}\nName: {module}\nDescription: symbols only\nVersion: 1\nCflags: -I${{prefix}}/include\n"
+                f"prefix={self.root}\nName: {module}\nDescription: symbols only\nVersion: 1\nCflags: -I${{prefix}}/include\n"
                 f"Libs: -L${{prefix}}/lib {libs}\n")
-        if release == "0x5d":
+        if self.release == "0x5d":
             (self.include / "kdreg").mkdir()
             shutil.copy(jacquard.ROOT / "sim/cray/include/kdreg_pub.h", self.include / "kdreg")
             (self.lib / "pkgconfig/cray-kdreg.pc").write_text(
-                f"prefix={root}\nName: cray-kdreg\nDescription: a header\nVersion: 1\nCflags: -I${{prefix}}/include/kdreg\n")
+                f"prefix={self.root}\nName: cray-kdreg\nDescription: a header\nVersion: 1\nCflags: -I${{prefix}}/include/kdreg\n")
         (self.lib / "pkgconfig/libfabric.pc").symlink_to(libfabric())
-        self.lustre = root / "lustre"
         for header in LNET_HEADERS:
             (self.lustre / header).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(jacquard.ROOT / "sim/lnet/include" / header, self.lustre / header)
-        self.environment = dict(os.environ, PKG_CONFIG_LIBDIR=str(self.lib / "pkgconfig"))
-        self.environment.pop("PKG_CONFIG_PATH", None)
 
     def library(self, name, functions, data):
         source = self.root / f"{name}.c"
@@ -116,15 +121,30 @@ def configure(folder, environment, *more):
 
 @pytest.fixture(scope="module", params=[pytest.param("0x5c", marks=pytest.mark.full), "0x5d"])
 def prefix(request, tmp_path_factory):
-    return Prefix(tmp_path_factory.mktemp("cray"), request.param)
+    return built_once(tmp_path_factory, request.param)[0]
 
 
 @pytest.fixture(scope="module")
 def built(prefix, tmp_path_factory):
-    return build(prefix, tmp_path_factory.mktemp("real"))
+    return built_once(tmp_path_factory, prefix.release)[1]
 
 
-def build(prefix, folder, *targets):
+def built_once(tmp_path_factory, release="0x5d"):
+    """The prefix, and the folder of everything that is built against it: once for all files of tests, and all processes of pytest."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / f"real-{release}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        prefix = Prefix(folder / f"cray-{release}", release)
+        built, complete = folder / f"real-{release}", folder / f"real-{release}.complete"
+        if not complete.exists():
+            build(prefix, built)
+            complete.touch()
+    return prefix, built
+
+
+def build(prefix, folder):
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     done = configure(folder, prefix.environment, f"-DLNET_INCLUDE_DIR={prefix.lustre}", *launcher)
     assert done.returncode == 0, done.stdout
@@ -132,8 +152,7 @@ def build(prefix, folder, *targets):
         assert f"{probe} - {'Success' if prefix.release == '0x5d' else 'Failed'}" in done.stdout
     assert f"Looking for kdreg_pub.h - {'found' if prefix.release == '0x5d' else 'not found'}" in done.stdout
     assert ("posix_kdreg.c" in (folder / "build.ninja").read_text()) == (prefix.release == "0x5d")
-    command(["ninja", "-C", folder, *targets], env=prefix.environment)
-    return folder
+    command(["ninja", "-C", folder], env=prefix.environment, timeout=1800)
 
 
 def programs(built):

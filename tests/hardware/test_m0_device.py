@@ -10,7 +10,7 @@ import subprocess
 import jacquard
 import pytest
 from jacquard.installed import command
-from test_hardware import KERNEL, LNET, LNET_HEADERS, Prefix, build, configure
+from test_hardware import KERNEL, LNET, LNET_HEADERS, built_once, configure
 
 OWN = ("m0_", "M0_", "nlx_", "port_", "default_xo_rpc_")
 FOREIGN = ("LNet", "lnet_", "libcfs", "cfs_")
@@ -21,12 +21,12 @@ DOM_INIT, BUF_REGISTER, BUF_DEREGISTER, NIDSTR_DECODE, NIDSTRS_GET, TM_START = 0
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    return Prefix(tmp_path_factory.mktemp("cray"))
+    return built_once(tmp_path_factory)[0]
 
 
 @pytest.fixture(scope="module")
-def built(prefix, tmp_path_factory):
-    return build(prefix, tmp_path_factory.mktemp("real"), "m0_ping", "m0lnet_kernel", "m0lnet_driver")
+def built(tmp_path_factory):
+    return built_once(tmp_path_factory)[1]
 
 
 def symbols(path, *options):

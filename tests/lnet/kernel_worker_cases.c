@@ -25,7 +25,7 @@ struct parked {
     atomic_t rounds, parks;
 };
 
-static int parks_when_told(void *data)
+static int parks_on_request(void *data)
 {
     struct parked *parked = data;
 
@@ -47,7 +47,7 @@ static int parks_when_told(void *data)
 int lnet_99_threads_are_parked(void)
 {
     struct parked parked = {ATOMIC_INIT(0), ATOMIC_INIT(0)};
-    struct task_struct *task = kthread_create(parks_when_told, &parked, "parks");
+    struct task_struct *task = kthread_create(parks_on_request, &parked, "parks");
     int rounds;
 
     EXPECT(!IS_ERR(task) && kthread_data(task) == &parked);

@@ -40,7 +40,7 @@ static struct libcfs_entry *child_of(struct libcfs_entry *parent, const char *na
 }
 
 /* The entry that a path below `from` names; with `make` its folders are made. */
-static struct libcfs_entry *walk(struct libcfs_entry *from, const char *path, bool make)
+static struct libcfs_entry *entry_at(struct libcfs_entry *from, const char *path, bool make)
 {
     struct libcfs_entry *next;
     size_t length;
@@ -72,9 +72,9 @@ struct libcfs_entry *libcfs_entry_make(const char *root, struct libcfs_entry *pa
 
     mutex_lock(&kernel->device_lock);
     if (parent == NULL)
-        parent = walk(root_of(kernel), root, true);
-    if (parent != NULL && (operations == NULL || walk(parent, name, false) == NULL))
-        entry = walk(parent, name, true);
+        parent = entry_at(root_of(kernel), root, true);
+    if (parent != NULL && (operations == NULL || entry_at(parent, name, false) == NULL))
+        entry = entry_at(parent, name, true);
     if (entry != NULL) {
         entry->mode = mode;
         entry->data = data;
@@ -90,7 +90,7 @@ struct libcfs_entry *libcfs_entry_find(const char *path)
     struct libcfs_entry *entry;
 
     mutex_lock(&kernel->device_lock);
-    entry = kernel->entries == NULL ? NULL : walk(kernel->entries, path, false);
+    entry = kernel->entries == NULL ? NULL : entry_at(kernel->entries, path, false);
     mutex_unlock(&kernel->device_lock);
     return entry;
 }
@@ -124,7 +124,7 @@ struct libcfs_entry *libcfs_entry_below(struct libcfs_entry *folder, const char 
     struct libcfs_entry *entry;
 
     mutex_lock(&kernel->device_lock);
-    entry = folder == NULL ? NULL : walk(folder, path, false);
+    entry = folder == NULL ? NULL : entry_at(folder, path, false);
     mutex_unlock(&kernel->device_lock);
     return entry;
 }
@@ -329,14 +329,14 @@ static const struct file_operations variable_operations = {
 
 #define LNET_DEBUGFS "/sys/kernel/debug/lnet"
 
-void lnet_insert_debugfs(struct ctl_table *table)
+void libcfs_insert_debugfs(struct ctl_table *table)
 {
     for (; table->procname != NULL; table++)
         (void)libcfs_entry_make(LNET_DEBUGFS, NULL, table->procname, table->mode, table,
                                 &variable_operations);
 }
 
-void lnet_remove_debugfs(struct ctl_table *table)
+void libcfs_remove_debugfs(struct ctl_table *table)
 {
     char path[256];
 

@@ -62,6 +62,14 @@ struct workqueue_struct {
     char name[TASK_COMM_LEN];
 };
 
+/* What the constructors of a program have said of its modules. */
+struct libcfs_modules {
+    struct libcfs_module_call *calls;
+    struct libcfs_param *params;
+};
+/* Whether the caller is a thread of a rank; where there are none, there is no such function. */
+bool port_in_rank(void) __attribute__((weak));
+
 /* The state of a process. It lives as long as the process. */
 struct libcfs_kernel {
     spinlock_t lock; /* of the tasks, the free blocks and the pages */
@@ -77,6 +85,7 @@ struct libcfs_kernel {
     struct libcfs_entry *entries; /* of /proc and /sys; NULL: none */
     struct hlist_head percpu[LIBCFS_PERCPU_BUCKETS]; /* objects of other processors */
     wait_queue_head_t parking; /* woken when a thread has parked or ended */
+    struct libcfs_modules modules; /* of the rank's copy of its program */
     int modules_begun; /* changed atomically */
 
     spinlock_t timer_lock; /* of what follows */

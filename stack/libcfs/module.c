@@ -1,23 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Modules. Constructors of the program list what begins and ends them and their parameters, before
- * any process runs; whether the modules have begun is a matter of each process.
+ * Modules. Constructors of the program list what begins and ends them and their parameters. Those
+ * of a program whose ranks have copies of it run in the ranks, and each rank has the list of its
+ * copy; others run before any process, and the list is that of all. Whether the modules have begun
+ * is a matter of each process.
  */
 #include "kernel.h"
 
-static struct libcfs_module_call *calls, **calls_end = &calls;
-static struct libcfs_param *params, **params_end = &params;
+static struct libcfs_modules common;
+
+/* The list of the calling rank's copy of its program, or that of all. */
+static struct libcfs_modules *modules(void)
+{
+    if (port_in_rank != NULL && port_in_rank() && libcfs_kernel()->modules.calls != NULL)
+        return &libcfs_kernel()->modules;
+    return &common;
+}
+
+static struct libcfs_modules *modules_to_add(void)
+{
+    return port_in_rank != NULL && port_in_rank() ? &libcfs_kernel()->modules : &common;
+}
 
 void libcfs_module_call_add(struct libcfs_module_call *call)
 {
-    *calls_end = call;
-    calls_end = &call->next;
+    struct libcfs_module_call **end = &modules_to_add()->calls;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = call;
 }
 
 void libcfs_param_add(struct libcfs_param *param)
 {
-    *params_end = param;
-    params_end = &param->next;
+    struct libcfs_param **end = &modules_to_add()->params;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = param;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -55,7 +75,7 @@ static int params_set(const char *module)
     int rc;
 
     module_name(module, name, sizeof(name));
-    for (param = params; param != NULL; param = param->next) {
+    for (param = modules()->params; param != NULL; param = param->next) {
         if (!same_module(param->module, module))
             continue;
         value =
@@ -78,7 +98,7 @@ static struct libcfs_module_call *next_init(const struct libcfs_module_call *pre
     struct libcfs_module_call *call, *next = NULL;
     bool behind = previous == NULL;
 
-    for (call = calls; call != NULL; call = call->next) {
+    for (call = modules()->calls; call != NULL; call = call->next) {
         if (call == previous)
             behind = true;
         else if (call->init != NULL &&
@@ -105,7 +125,7 @@ static void module_end(const char *module)
 {
     struct libcfs_module_call *call;
 
-    for (call = calls; call != NULL; call = call->next)
+    for (call = modules()->calls; call != NULL; call = call->next)
         if (call->exit != NULL && same_module(call->module, module))
             call->exit();
 }

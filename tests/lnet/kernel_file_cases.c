@@ -149,29 +149,6 @@ int lnet_99_files_of_records(void)
 
 /* ---- variables, attributes ------------------------------------------------------------------- */
 
-static int limit_least = 1, limit_most = 100, limit = 5, pair[2] = {3, 4};
-static char label[12] = "first";
-static struct ctl_table variables[] = {
-    {.procname = "limit",
-     .data = &limit,
-     .maxlen = sizeof(limit),
-     .mode = 0644,
-     .proc_handler = proc_dointvec_minmax,
-     .extra1 = &limit_least,
-     .extra2 = &limit_most},
-    {.procname = "pair",
-     .data = pair,
-     .maxlen = sizeof(pair),
-     .mode = 0644,
-     .proc_handler = proc_dointvec},
-    {.procname = "label",
-     .data = label,
-     .maxlen = sizeof(label),
-     .mode = 0644,
-     .proc_handler = proc_dostring},
-    {.procname = NULL},
-};
-
 static int answer_show(struct seq_file *m, void *unused)
 {
     (void)unused;
@@ -213,7 +190,14 @@ int lnet_99_variables_and_objects_are_files(void)
     struct target target = {.level = 3, .released = &released};
     struct kobject *folder;
     struct dentry *debug;
-    int answer = 42;
+    int answer = 42, limit_least = 1, limit_most = 100, limit = 5, pair[2] = {3, 4};
+    char label[12] = "first";
+    struct ctl_table variables[] = {
+        {"limit", &limit, sizeof(limit), 0644, proc_dointvec_minmax, &limit_least, &limit_most},
+        {"pair", pair, sizeof(pair), 0644, proc_dointvec, NULL, NULL},
+        {"label", label, sizeof(label), 0644, proc_dostring, NULL, NULL},
+        {.procname = NULL},
+    };
 
     lnet_insert_debugfs(variables);
     EXPECT(text_is("/sys/kernel/debug/lnet/limit", "5\n"));

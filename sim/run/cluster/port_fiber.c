@@ -25,6 +25,13 @@ struct port_process *port_process_get(struct rank *rank)
 
 static struct rank *described; /* no fiber runs: for whom port_process_waits() asks the stacks */
 
+/* For libcfs: constructors of a program run in its ranks, or before there are any. */
+bool port_in_rank(void);
+bool port_in_rank(void)
+{
+    return described == NULL && rank_self() != NULL;
+}
+
 struct port_process *port_self(void)
 {
     struct rank *rank = described != NULL ? described : rank_self();

@@ -258,9 +258,11 @@ int libcfs_proc_numbers(struct ctl_table *table, int write, char *buffer, size_t
 int libcfs_proc_text(struct ctl_table *table, int write, char *buffer, size_t *length,
                      loff_t *position);
 /* Files of /sys/kernel/debug/lnet. */
-void lnet_insert_debugfs(struct ctl_table *table);
-void lnet_remove_debugfs(struct ctl_table *table);
+void libcfs_insert_debugfs(struct ctl_table *table);
+void libcfs_remove_debugfs(struct ctl_table *table);
 #pragma GCC visibility pop
+#define lnet_insert_debugfs(table) libcfs_insert_debugfs(table)
+#define lnet_remove_debugfs(table) libcfs_remove_debugfs(table)
 static inline int proc_dointvec(struct ctl_table *table, int write, void __user *buffer,
                                 size_t *length, loff_t *position)
 {

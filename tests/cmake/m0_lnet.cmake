@@ -49,6 +49,15 @@ if(TARGET m0lnet_kernel)
       set_tests_properties(m0_160_${flavour}_script_${network} PROPERTIES LABELS m0 TIMEOUT 900 ENVIRONMENT RIG_NETWORK=${network})
     endforeach()
   endforeach()
+  # Both flavours at once.
+  jacquard_test(m0_user_flavours_networks
+    SOURCES ${m0_tests}/flavours_test.c ${m0_tests}/process.c ${m0_hosts} ${m0_user} $<TARGET_OBJECTS:m0_world_networks>
+    DEPENDS ${m0_depends} m INCLUDES ${m0_includes})
+  set_property(TEST m0_user_flavours_networks APPEND PROPERTY ENVIRONMENT RIG_NETWORK=tcp)
+  foreach(network IN ITEMS o2ib gni routed)
+    add_test(NAME m0_160_flavours_${network} COMMAND m0_user_flavours_networks WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(m0_160_flavours_${network} PROPERTIES LABELS m0 TIMEOUT 900 ENVIRONMENT RIG_NETWORK=${network})
+  endforeach()
   # The transport in memory: what its own list of items names.
   foreach(area IN ITEMS machine pool provision memory)
     jacquard_test(m0_memory_${area}

@@ -294,8 +294,8 @@ M0_TEST_IN(m0_69_interfaces, .settings = {{"networks", "tcp(eth0),o2ib(ib0)"}})
 /* Portals of Lustre 2.0, and of later versions: a configuration is warned about them. */
 M0_TEST(m0_55_m0_158_portals_of_lustre)
 {
-    static const unsigned lustres[] = {1,  2,  4,  6,  7,  8,  10, 12, 13, 14, 15, 16, 17, 18, 22,
-                                       23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 63};
+    static const unsigned lustres[] = {1,  2,  4,  6,  7,  8,  10, 12, 13, 14, 15, 16, 17, 18,
+                                       22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 63};
     unsigned portal, i;
     bool known;
 

@@ -29,7 +29,7 @@ M0_TEST(m0_132_request_numbers)
         {M0_LNET_BEV_BLESS, 0x40106335},
     };
     static const unsigned own[] = {
-        M0_LNET_LIMITS,    M0_LNET_BEV_BLESS_N,       M0_LNET_SQ_SETUP,
+        M0_LNET_LIMITS,    M0_LNET_BEV_BLESS_N,        M0_LNET_SQ_SETUP,
         M0_LNET_SQ_SUBMIT, M0_LNET_SQ_SUBMIT_AND_WAIT, M0_LNET_TM_WAKE,
     };
     static const int flags[] = {O_RDONLY, O_WRONLY, O_RDWR | O_APPEND};

@@ -273,9 +273,9 @@ M0_TEST(m0_44_m0_159_freed_in_their_callback)
         nb = short_lived(B);
         assert_int_equal(passive(b, nb, i % 2 == 0 ? OUT : M0_NET_QT_PASSIVE_BULK_RECV, 8192), 0);
         assert_int_equal(m0_net_desc_copy(&nb->nb_desc, &desc), 0);
-        assert_int_equal(active(a, short_lived(A),
-                                i % 2 == 0 ? READ : M0_NET_QT_ACTIVE_BULK_SEND, 8192, &desc),
-                         0);
+        assert_int_equal(
+            active(a, short_lived(A), i % 2 == 0 ? READ : M0_NET_QT_ACTIVE_BULK_SEND, 8192, &desc),
+            0);
         m0_net_desc_free(&desc);
         nb = short_lived(B); /* cancelled */
         assert_int_equal(receive(b, nb, 4096, 1), 0);

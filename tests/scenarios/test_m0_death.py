@@ -10,23 +10,25 @@ import pytest
 SCENARIO = """
 name: death
 seed: {seed}
-fabric: {{name: eth0, topology: single-switch, nodes: 3, link_rate_GBps: 1.25, link_latency: 500ns}}
-lnet:
-  nodes: [{{name: all, nodes: 0-2, networks: tcp(eth0)}}]
+{network}
 jobs:
   - {{name: dies, nodes: 0-2, ranks_per_node: 3, workload: m0_ping, args: {{loops: 4, bytes: 128KiB, buffers: 10, machines: 6, flavour: {flavour}, retries: 40, timeout: 20ms, {how}}}}}
   - {{name: follows, nodes: 0-1, start: 40ms, workload: m0_ping, args: {{loops: 2, bytes: 128KiB, buffers: 10, machines: 6, flavour: {flavour}, serve: 1000ms, tmid: {tmid}}}}}
   - {{name: witness, nodes: 0-2, workload: m0_ping, args: {{loops: 40, bytes: 64KiB, buffers: 40, tmid: 30, flavour: user, serve: 2000ms}}}}
 """
+SWITCH = """fabric: {{name: eth0, topology: single-switch, nodes: 3, link_rate_GBps: 1.25, link_latency: 500ns}}
+lnet: {{nodes: [{{name: all, nodes: 0-2, networks: {}(eth0)}}]}}"""
+ARIES = """fabric: {name: machine, topology: dragonfly, groups: 1, chassis: 1, slots: 1, profile: xc40_hsw, fidelity: F1}
+lnet: {nodes: [{name: all, nodes: 0-2, networks: gni(machine)}]}"""
 SERVER_CALLS, CLIENT_CALLS = 660, 60  # of a driver, if nobody dies
 CLIENTS, LOOPS = 8, 4
 
 
-def die(folder, how, flavour="user", seed=10, tmid=12):
+def die(folder, how, flavour="user", seed=10, tmid=12, network=SWITCH.format("tcp")):
     """Clients that got the server's address repeat what it did not answer, at the follower: all their loops succeed. Clients without it
     do nothing."""
     path = folder / "scenario.yaml"
-    path.write_text(SCENARIO.format(seed=seed, flavour=flavour, how=how, tmid=tmid))
+    path.write_text(SCENARIO.format(seed=seed, flavour=flavour, how=how, tmid=tmid, network=network))
     result = jacquard.run(path)
     assert result.exit_code == jacquard.OK and result.ledger["balanced"], f"{how}: {result.report()}"
     value = {name: result.metrics[name]["value"] for name in result.metrics if "value" in result.metrics[name]}
@@ -36,8 +38,8 @@ def die(folder, how, flavour="user", seed=10, tmid=12):
     return value
 
 
-def server_dies(folder, how, flavour="user", seed=10):
-    value = die(folder, how, flavour, seed)
+def server_dies(folder, how, flavour="user", seed=10, **more):
+    value = die(folder, how, flavour, seed, **more)
     assert value["dies.passive_sent"] in (0, CLIENTS * LOOPS) and value["dies.errors"] == 0, how
     return value["dies.retried"]
 
@@ -71,6 +73,13 @@ def test_m0_153_m0_158_e2e_10_the_server_dies_at_an_instant(tmp_path):
     chance = random.Random(10)
     for seed in range(20):
         server_dies(tmp_path, f"dies: {chance.randrange(1, 4000000)}ns", seed=seed)
+
+
+@pytest.mark.parametrize("network", [SWITCH.format("o2ib"), ARIES], ids=["o2ib", "gni"])
+def test_m0_153_m0_160_e2e_10_on_other_networks(tmp_path, network):
+    chance = random.Random(11)
+    for seed in range(6):
+        server_dies(tmp_path, f"dies: {chance.randrange(1, 4000000)}ns", seed=seed, network=network)
 
 
 @pytest.mark.full

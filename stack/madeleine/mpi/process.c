@@ -8,7 +8,7 @@
 #include "pmi2.h"
 #include "process.h"
 
-enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64 };
+enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64, PASS_NS_MAX = 1000000 };
 
 /* A process that waits asks its peer so often whether it is there. */
 static const uint64_t ping_ns = 100000000;
@@ -151,15 +151,19 @@ void mad_smpi_progress(struct mad_smpi_process *process)
     } while (found == READ_ENTRIES || found == -FI_EAVAIL);
 }
 
-/* A pass costs virtual time, also where the network's own thread polls. */
-void mad_smpi_pause(unsigned *passes)
+/*
+ * A pass costs virtual time, also where the network's own thread polls. The longer the wait has
+ * been, the longer a pass is.
+ */
+void mad_smpi_pause(unsigned *nanoseconds)
 {
     struct port_semaphore never;
-    uint64_t nanoseconds = 100 + (uint64_t)*passes * 5;
 
-    ++*passes;
+    *nanoseconds += *nanoseconds / 16 + 50;
+    if (*nanoseconds > PASS_NS_MAX)
+        *nanoseconds = PASS_NS_MAX;
     port_semaphore_init(&never);
-    port_semaphore_wait(&never, nanoseconds < 5000 ? nanoseconds : 5000);
+    port_semaphore_wait(&never, *nanoseconds);
     port_semaphore_destroy(&never);
 }
 
@@ -239,9 +243,25 @@ static void close_one(struct fid *fid)
         fi_close(fid);
 }
 
+/* Pings of peers that have waited for this process. */
+static void drop_completions(struct mad_smpi_process *process)
+{
+    struct fi_cq_tagged_entry entry;
+    struct fi_cq_err_entry error = {.err = 0};
+    ssize_t found;
+
+    while ((found = fi_cq_read(process->cq, &entry, 1)) == 1 || found == -FI_EAVAIL)
+        if (found == -FI_EAVAIL)
+            fi_cq_readerr(process->cq, &error, 0);
+}
+
 static void end(struct mad_smpi_process *process)
 {
+    if (process->ep != NULL && mad_process()->mpi == process)
+        fi_cancel(&process->ep->fid, &process->pinged);
     close_one(process->ep != NULL ? &process->ep->fid : NULL);
+    if (process->cq != NULL)
+        drop_completions(process);
     close_one(process->av != NULL ? &process->av->fid : NULL);
     close_one(process->cq != NULL ? &process->cq->fid : NULL);
     close_one(process->domain != NULL ? &process->domain->fid : NULL);
@@ -255,6 +275,7 @@ static void end(struct mad_smpi_process *process)
     free(process->world);
     free(process->peers);
     port_mutex_destroy(&process->lock);
+    mad_process()->mpi = NULL;
     free(process);
 }
 
@@ -294,7 +315,7 @@ int MPI_Finalized(int *flag)
 int MPI_Finalize(void)
 {
     struct mad_smpi_process *process = mad_smpi_process();
-    unsigned passes = 0, sends;
+    unsigned pass = 0, sends;
 
     do {
         port_mutex_lock(&process->lock);
@@ -302,9 +323,8 @@ int MPI_Finalize(void)
         sends = process->sends;
         port_mutex_unlock(&process->lock);
         if (sends != 0)
-            mad_smpi_pause(&passes);
+            mad_smpi_pause(&pass);
     } while (sends != 0);
-    mad_process()->mpi = NULL;
     end(process);
     return MPI_SUCCESS;
 }

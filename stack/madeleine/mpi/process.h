@@ -88,8 +88,9 @@ int mad_smpi_peer_address(struct mad_smpi_process *process, int rank, fi_addr_t 
 /* A process waits for the peer: asks from time to time whether it is still there. */
 void mad_smpi_look_after(struct mad_smpi_process *process, int rank);
 
-/* One fruitless pass of a loop that polls: sleeps for a while. Without the lock. */
-void mad_smpi_pause(unsigned *passes);
+/* One fruitless pass of a loop that polls: sleeps. *nanoseconds is 0 before the first one. Without
+ * the lock. */
+void mad_smpi_pause(unsigned *nanoseconds);
 
 /* `to`, `from`: in MPI_COMM_WORLD. `tag`: with the communicator. */
 int mad_smpi_send(struct mad_smpi_process *process, const void *bytes, int count, MPI_Datatype type,

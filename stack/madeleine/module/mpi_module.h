@@ -14,10 +14,12 @@
 bool mad_mpi_start(void);
 /* Ends MPI with the last adapter where no exit handler of the process could. */
 void mad_mpi_stop(void);
-/* Sleeps in a loop that polls MPI: the fruitless passes so far. */
-void mad_mpi_sleep(unsigned *passes);
-/* One fruitless pass of a loop that polls MPI: the passes so far. */
-void mad_mpi_pause(unsigned *passes);
+/* Sleeps in a loop that polls MPI. *pass is 0 before the first one, and then its own. */
+void mad_mpi_sleep(unsigned *pass);
+/* A program polls and finds nothing: the same in simulation, and nothing elsewhere. */
+void mad_mpi_polled(unsigned *pass);
+/* One fruitless pass of such a loop. */
+void mad_mpi_pause(unsigned *pass);
 
 /* Tags. REFUSED and ACK have no data. */
 enum mpi_tag {
@@ -33,6 +35,7 @@ struct mpi_channel {
     int *place; /* of a rank in a communicator of some processes, or NULL */
     bool open;
     int last_served, own;
+    unsigned idle; /* of a program that polls, for mad_mpi_polled */
     struct mpi_channel *next; /* of all that are open */
 };
 

@@ -151,7 +151,7 @@ static bool has_ended(struct mad_smpi_process *process, struct mad_smpi_request 
 
 int mad_smpi_wait(struct mad_smpi_process *process, MPI_Request request, MPI_Status *status)
 {
-    unsigned passes = 0;
+    unsigned pass = 0;
     bool done;
 
     for (;;) {
@@ -160,7 +160,7 @@ int mad_smpi_wait(struct mad_smpi_process *process, MPI_Request request, MPI_Sta
         port_mutex_unlock(&process->lock);
         if (done)
             return finish(request, status);
-        mad_smpi_pause(&passes);
+        mad_smpi_pause(&pass);
     }
 }
 
@@ -233,7 +233,7 @@ static int begin(struct mad_smpi_process *process, struct mad_smpi_request *requ
                  int count, MPI_Datatype type, uint64_t tag)
 {
     struct iovec place;
-    unsigned passes = 0;
+    unsigned pass = 0;
     int code = mad_smpi_stage(request, bytes, count, type, &place);
 
     while (code == MPI_SUCCESS) {
@@ -244,7 +244,7 @@ static int begin(struct mad_smpi_process *process, struct mad_smpi_request *requ
         port_mutex_unlock(&process->lock);
         if (code != -FI_EAGAIN)
             return code;
-        mad_smpi_pause(&passes);
+        mad_smpi_pause(&pass);
         code = MPI_SUCCESS;
     }
     return code;
@@ -382,7 +382,7 @@ int MPI_Mrecv(void *bytes, int count, MPI_Datatype type, MPI_Message *message, M
     struct mad_smpi_request *request = *message;
     struct iovec place;
     struct fi_msg_tagged claimed = {.msg_iov = &place, .iov_count = 1, .context = request};
-    unsigned passes = 0;
+    unsigned pass = 0;
     ssize_t rc;
     int code;
 
@@ -398,7 +398,7 @@ int MPI_Mrecv(void *bytes, int count, MPI_Datatype type, MPI_Message *message, M
         port_mutex_unlock(&process->lock);
         if (rc != -FI_EAGAIN)
             break;
-        mad_smpi_pause(&passes);
+        mad_smpi_pause(&pass);
     }
     if (rc == 0)
         return mad_smpi_wait(process, request, status);

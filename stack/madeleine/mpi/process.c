@@ -8,10 +8,12 @@
 #include "pmi2.h"
 #include "process.h"
 
-enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64 };
+enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64, PASS_NS_MAX = 1000000 };
 
-/* A process that waits asks its peer so often whether it is there. */
+/* A process that waits asks so often whether its peer is there. */
 static const uint64_t ping_ns = 100000000;
+/* The end waits so long for sends, as the network needs to find that a packet was lost. */
+static const uint64_t end_ns = 20000000000;
 
 struct mad_smpi_process *mad_smpi_process(void)
 {
@@ -27,27 +29,35 @@ MPI_Comm mad_smpi_world(void)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
+/* What a process publishes: in hexadecimal digits in the process manager's store. */
+struct card {
+    uint64_t word, key; /* for pings */
+    unsigned char name[NAME_BYTES];
+};
+
 static int hex_digit(char digit)
 {
     return digit <= '9' ? digit - '0' : digit - 'a' + 10;
 }
 
-/* The peer's name in the process manager's store. */
 static bool look_up(struct mad_smpi_process *process, int rank)
 {
     struct mad_smpi_peer *peer = &process->peers[rank];
-    char key[32], text[2 * NAME_BYTES + 1] = "";
-    unsigned char name[NAME_BYTES];
+    char key[32], text[2 * sizeof(struct card) + 1] = "";
+    struct card card;
+    unsigned char *bytes = (unsigned char *)&card;
     int length = 0;
 
-    snprintf(key, sizeof(key), "mpi.name.%d", rank);
+    snprintf(key, sizeof(key), "mpi.card.%d", rank);
     if (PMI2_KVS_Get(process->job, rank, key, text, sizeof(text), &length) != PMI2_SUCCESS ||
-        length <= 0)
+        length != (int)sizeof(text) - 1)
         return false;
-    for (int i = 0; i < length / 2; i++)
-        name[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
-    if (fi_av_insert(process->av, name, 1, &peer->address, 0, NULL) != 1)
+    for (size_t i = 0; i < sizeof(card); i++)
+        bytes[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+    if (fi_av_insert(process->av, card.name, 1, &peer->address, 0, NULL) != 1)
         return false;
+    peer->word = card.word;
+    peer->key = card.key;
     peer->known = true;
     peer->heard = port_now();
     return true;
@@ -65,15 +75,16 @@ int mad_smpi_peer_address(struct mad_smpi_process *process, int rank, fi_addr_t 
     return MPI_SUCCESS;
 }
 
+/* Reads a word of the peer's memory, which fails when its process or node has gone. */
 static void ping(struct mad_smpi_process *process, int rank)
 {
     struct mad_smpi_peer *peer = &process->peers[rank];
 
-    peer->ping = (struct mad_smpi_request){.kind = MAD_SMPI_PING_SENT, .peer = rank};
-    if (fi_tsend(process->ep, NULL, 0, NULL, peer->address, MAD_SMPI_PING, &peer->ping) != 0)
+    peer->ping = (struct mad_smpi_request){.kind = MAD_SMPI_PING, .peer = rank};
+    if (fi_read(process->ep, &process->word, sizeof(process->word), fi_mr_desc(process->memory),
+                peer->address, peer->word, peer->key, &peer->ping) != 0)
         return; /* the next pass tries again */
     peer->pinging = true;
-    process->sends++;
 }
 
 void mad_smpi_look_after(struct mad_smpi_process *process, int rank)
@@ -83,13 +94,6 @@ void mad_smpi_look_after(struct mad_smpi_process *process, int rank)
     if (rank != process->world->rank && peer->known && !peer->dead && !peer->pinging &&
         port_now() - peer->heard >= ping_ns)
         ping(process, rank);
-}
-
-static void receive_pings(struct mad_smpi_process *process)
-{
-    process->pinged =
-        (struct mad_smpi_request){.kind = MAD_SMPI_RECEIVE, .peer = process->world->rank};
-    fi_trecv(process->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, MAD_SMPI_PING, 0, &process->pinged);
 }
 
 /* ---- completions ----------------------------------------------------------------------------- */
@@ -114,20 +118,15 @@ static void complete(struct mad_smpi_process *process, struct mad_smpi_request *
 {
     struct mad_smpi_peer *peer = &process->peers[request->peer];
 
-    if (request == &process->pinged) {
-        if (error == 0)
-            receive_pings(process);
-        return;
-    }
     request->code = code_of(process, request, error);
     request->bytes = bytes;
     request->tag = tag;
     request->done = true;
-    if (request->kind == MAD_SMPI_SEND || request->kind == MAD_SMPI_PING_SENT)
+    if (request->kind == MAD_SMPI_SEND)
         process->sends--;
     if (error == 0 && request->kind != MAD_SMPI_PEEK)
         peer->heard = port_now();
-    if (request->kind == MAD_SMPI_PING_SENT)
+    if (request->kind == MAD_SMPI_PING)
         peer->pinging = false;
     else if (request->freed)
         mad_smpi_request_drop(request);
@@ -151,15 +150,19 @@ void mad_smpi_progress(struct mad_smpi_process *process)
     } while (found == READ_ENTRIES || found == -FI_EAVAIL);
 }
 
-/* A pass costs virtual time, also where the network's own thread polls. */
-void mad_smpi_pause(unsigned *passes)
+/*
+ * A pass costs virtual time, also where the network's own thread polls. The longer the wait has
+ * been, the longer a pass is.
+ */
+void mad_smpi_pause(unsigned *nanoseconds)
 {
     struct port_semaphore never;
-    uint64_t nanoseconds = 100 + (uint64_t)*passes * 5;
 
-    ++*passes;
+    *nanoseconds += *nanoseconds / 16 + 50;
+    if (*nanoseconds > PASS_NS_MAX)
+        *nanoseconds = PASS_NS_MAX;
     port_semaphore_init(&never);
-    port_semaphore_wait(&never, nanoseconds < 5000 ? nanoseconds : 5000);
+    port_semaphore_wait(&never, *nanoseconds);
     port_semaphore_destroy(&never);
 }
 
@@ -174,7 +177,7 @@ static bool open_endpoint(struct mad_smpi_process *process)
 
     if (hints == NULL)
         return false;
-    hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+    hints->caps = FI_TAGGED | FI_RMA | FI_DIRECTED_RECV;
     hints->ep_attr->type = FI_EP_RDM;
     hints->fabric_attr->prov_name = strdup("gni");
     hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
@@ -189,20 +192,23 @@ static bool open_endpoint(struct mad_smpi_process *process)
            fi_av_open(process->domain, &av, &process->av, NULL) == 0 &&
            fi_endpoint(process->domain, process->info, &process->ep, NULL) == 0 &&
            fi_ep_bind(process->ep, &process->cq->fid, FI_TRANSMIT | FI_RECV) == 0 &&
-           fi_ep_bind(process->ep, &process->av->fid, 0) == 0 && fi_enable(process->ep) == 0;
+           fi_ep_bind(process->ep, &process->av->fid, 0) == 0 && fi_enable(process->ep) == 0 &&
+           fi_mr_reg(process->domain, &process->word, sizeof(process->word),
+                     FI_READ | FI_REMOTE_READ, 0, 0, 0, &process->memory, NULL) == 0;
 }
 
 static bool publish(struct mad_smpi_process *process)
 {
-    unsigned char name[NAME_BYTES];
-    char key[32], text[2 * NAME_BYTES + 1];
-    size_t bytes = sizeof(name);
+    struct card card = {.word = (uintptr_t)&process->word, .key = fi_mr_key(process->memory)};
+    const unsigned char *each = (const unsigned char *)&card;
+    char key[32], text[2 * sizeof(card) + 1];
+    size_t bytes = sizeof(card.name);
 
-    if (fi_getname(&process->ep->fid, name, &bytes) != 0)
+    if (fi_getname(&process->ep->fid, card.name, &bytes) != 0)
         return false;
-    for (size_t i = 0; i < bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", name[i]);
-    snprintf(key, sizeof(key), "mpi.name.%d", process->world->rank);
+    for (size_t i = 0; i < sizeof(card); i++)
+        snprintf(text + 2 * i, 3, "%02x", each[i]);
+    snprintf(key, sizeof(key), "mpi.card.%d", process->world->rank);
     return PMI2_KVS_Put(key, text) == PMI2_SUCCESS && PMI2_KVS_Fence() == PMI2_SUCCESS;
 }
 
@@ -242,6 +248,7 @@ static void close_one(struct fid *fid)
 static void end(struct mad_smpi_process *process)
 {
     close_one(process->ep != NULL ? &process->ep->fid : NULL);
+    close_one(process->memory != NULL ? &process->memory->fid : NULL);
     close_one(process->av != NULL ? &process->av->fid : NULL);
     close_one(process->cq != NULL ? &process->cq->fid : NULL);
     close_one(process->domain != NULL ? &process->domain->fid : NULL);
@@ -255,6 +262,7 @@ static void end(struct mad_smpi_process *process)
     free(process->world);
     free(process->peers);
     port_mutex_destroy(&process->lock);
+    mad_process()->mpi = NULL;
     free(process);
 }
 
@@ -273,7 +281,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         end(process);
         return MPI_ERR_OTHER;
     }
-    receive_pings(process);
     mad_process()->mpi = process;
     *provided = MPI_THREAD_MULTIPLE;
     return MPI_SUCCESS;
@@ -291,20 +298,22 @@ int MPI_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
+/* A send to a peer that has gone may last. */
 int MPI_Finalize(void)
 {
     struct mad_smpi_process *process = mad_smpi_process();
-    unsigned passes = 0, sends;
+    uint64_t begun = port_now();
+    unsigned pass = 0, sends;
 
-    do {
+    for (;;) {
         port_mutex_lock(&process->lock);
         mad_smpi_progress(process);
         sends = process->sends;
         port_mutex_unlock(&process->lock);
-        if (sends != 0)
-            mad_smpi_pause(&passes);
-    } while (sends != 0);
-    mad_process()->mpi = NULL;
+        if (sends == 0 || port_now() - begun > end_ns)
+            break;
+        mad_smpi_pause(&pass);
+    }
     end(process);
     return MPI_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include "port/port.h"
@@ -17,7 +18,6 @@
 /* A tag of libfabric: the communicator, and MPI's tag in the low 32 bits. */
 enum { MAD_SMPI_CONTEXT_SHIFT = 32 };
 #define MAD_SMPI_ANY_TAG UINT64_C(0xffffffff)
-#define MAD_SMPI_PING (UINT64_C(1) << 63) /* a message that only asks whether the peer is there */
 #define MAD_SMPI_AGREE (UINT64_C(1) << 62) /* the number of a new communicator */
 
 struct mad_smpi_type {
@@ -38,7 +38,7 @@ struct mad_smpi_communicator {
     struct mad_smpi_group *group;
 };
 
-enum mad_smpi_kind { MAD_SMPI_SEND, MAD_SMPI_RECEIVE, MAD_SMPI_PEEK, MAD_SMPI_PING_SENT };
+enum mad_smpi_kind { MAD_SMPI_SEND, MAD_SMPI_RECEIVE, MAD_SMPI_PEEK, MAD_SMPI_PING };
 
 /* An operation of libfabric, which has its address as context. */
 struct mad_smpi_request {
@@ -55,6 +55,7 @@ struct mad_smpi_peer {
     fi_addr_t address;
     bool known, dead;
     bool pinging;
+    uint64_t word, key; /* of the peer's memory */
     uint64_t heard; /* port_now() when it was last known to be there */
     struct mad_smpi_request ping;
 };
@@ -69,7 +70,8 @@ struct mad_smpi_process {
     struct fid_ep *ep;
     struct mad_smpi_communicator *world;
     struct mad_smpi_peer *peers;
-    struct mad_smpi_request pinged; /* receives the peers' pings */
+    struct fid_mr *memory; /* of `word` */
+    uint64_t word; /* peers read it */
     uint64_t next_copy, next_part; /* numbers of communicators */
     unsigned sends; /* that have not ended */
     bool started_pmi;
@@ -88,8 +90,9 @@ int mad_smpi_peer_address(struct mad_smpi_process *process, int rank, fi_addr_t 
 /* A process waits for the peer: asks from time to time whether it is still there. */
 void mad_smpi_look_after(struct mad_smpi_process *process, int rank);
 
-/* One fruitless pass of a loop that polls: sleeps for a while. Without the lock. */
-void mad_smpi_pause(unsigned *passes);
+/* One fruitless pass of a loop that polls: sleeps. *nanoseconds is 0 before the first one. Without
+ * the lock. */
+void mad_smpi_pause(unsigned *nanoseconds);
 
 /* `to`, `from`: in MPI_COMM_WORLD. `tag`: with the communicator. */
 int mad_smpi_send(struct mad_smpi_process *process, const void *bytes, int count, MPI_Datatype type,

@@ -269,6 +269,7 @@ static int gathered(struct test *test, sci_dma_queue_t queue)
     OK(SCIPostDMAQueue(queue, done, test, SCI_FLAG_USE_CALLBACK, &test->error));
     EXPECT(SCIDMAQueueState(queue) == SCI_DMAQUEUE_POSTED);
     FAILS(BUSY, SCIResetDMAQueue(queue, 0, &test->error));
+    FAILS(TIMEOUT, SCIWaitForDMAQueue(queue, 0, 0, &test->error));
     EXPECT(SCIWaitForDMAQueue(queue, SCI_INFINITE_TIMEOUT, 0, &test->error) == SCI_DMAQUEUE_DONE);
     EXPECT(test->error == SCI_ERR_OK && test->calls == 1 && test->called_with == SCI_ERR_OK);
     rank_barrier(test->rank);

@@ -136,6 +136,7 @@ def test_the_search_works_in_a_browser_without_other_servers(address, browser):
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
+@pytest.mark.full
 def test_every_page_opens_in_a_browser_with_its_pictures(address, browser, pages):
     """A walk through all pages: each has its heading, its pictures are there, and nothing is written to the console."""
     seen = 0

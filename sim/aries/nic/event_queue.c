@@ -50,7 +50,8 @@ void aries_cq_trace_depth(const struct gni_cq *cq)
     sim_trace_write(&point);
 }
 
-static inline __attribute__((always_inline)) void ring_put(struct gni_cq *cq, gni_cq_entry_t entry, const void *reader_data)
+static inline __attribute__((always_inline)) void ring_put(struct gni_cq *cq, gni_cq_entry_t entry,
+                                                           const void *reader_data)
 {
     if (cq->count == cq->ring_size)
         ring_grow(cq);

@@ -124,7 +124,7 @@ void port_exit(int status)
 }
 
 /*
- * Without the functions of stdio.h for output: the library of PMI has this file, and does not refer
+ * Without the standard functions for output: the library of PMI has this file, and does not refer
  * to them.
  */
 void port_panic(const char *text)

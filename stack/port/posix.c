@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,18 @@ void **port_thread_pointer(void)
 void port_exit(int status)
 {
     exit(status);
+}
+
+/*
+ * Without the standard functions for output: the library of PMI has this file, and does not refer
+ * to them.
+ */
+void port_panic(const char *text)
+{
+    struct iovec line[] = {{(void *)text, strlen(text)}, {(void *)"\n", 1}};
+
+    (void)!writev(STDERR_FILENO, line, 2);
+    abort();
 }
 
 void **port_slot(enum port_slot slot)

@@ -68,7 +68,6 @@ if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
     list(FILTER mad_sources EXCLUDE REGEX "/(lnet[a-z_]*|builtin_lnet)\\.c$") # a module
     jacquard_test(mad_threads_checked
       SOURCES ${mad_tests}/threads_test.c ${mad_tests}/ranks.c ${mad_sources} ${CMAKE_SOURCE_DIR}/stack/port/posix.c
-              ${CMAKE_SOURCE_DIR}/stack/port/posix_panic.c
       DEPENDS pmi_static ugni pthread
       INCLUDES ${mad_folder} ${mad_folder}/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/stack/pmi2/include)
     target_compile_options(mad_threads_checked PRIVATE -fsanitize=thread -g)

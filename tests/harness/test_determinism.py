@@ -46,6 +46,23 @@ def test_record_renews_the_digest_of_the_scenarios_that_were_run(compare):
     assert compare(None)[0] == 0
 
 
+def of_the_record():
+    return "--of-the-record", "--other", f"another build={jacquard.build_directory() / 'bin' / 'sim-run'}"
+
+
+def test_of_the_record_runs_the_other_builds_only(compare, capsys, monkeypatch):
+    programs, run = [], jacquard.run
+    monkeypatch.setattr(jacquard, "run", lambda *arguments, **how: programs.append(how["program"]) or run(*arguments, **how))
+    digest = determinism.recorded()[SCENARIO]
+    assert compare(f"scenario,digest\n{SCENARIO},{digest}\n", *of_the_record())[0] == 0
+    assert len(programs) == 1 and "1 scenarios, 0 differ (another build)" in capsys.readouterr().out
+
+
+def test_of_the_record_finds_another_digest(compare, capsys):
+    assert compare(f"scenario,digest\n{SCENARIO},0123456789abcdef\n", *of_the_record())[0] == 1
+    assert "recorded: digest 0123456789abcdef" in capsys.readouterr().out
+
+
 def test_every_shipped_scenario_has_a_recorded_digest():
     shipped = {str(path.relative_to(jacquard.ROOT)) for path in (jacquard.ROOT / "scenarios").rglob("*.yaml")}
     assert determinism.recorded().keys() == shipped

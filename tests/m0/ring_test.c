@@ -24,7 +24,7 @@
 /* The consumer's side is static in the compilation unit of the layer. */
 #include "net/lnet/lnet_main.c"
 
-enum { SLOTS = 64, PAGE = 4096, LOOKS = 200 };
+enum { SLOTS = 64, PAGE = 4096, POLLS = 200 };
 
 struct shared {
     struct nlx_core_transfer_mc ctm;
@@ -68,13 +68,13 @@ static bool is_event(const struct nlx_core_buffer_event *event, uint64_t number)
 }
 
 /*
- * A process that has nothing to do looks a few times and then sleeps until the other one has done
+ * A process that has nothing to do polls a few times and then sleeps until the other one has done
  * something. sched_yield() instead would let every other process of a busy machine run first, at
  * each of the many times that a small ring is full or empty.
  */
 static void futex_sleep(uint32_t *sleeps)
 {
-    /* The other process may have died; the caller looks. */
+    /* The other process may have died; the caller finds out. */
     const struct timespec second = {.tv_sec = 1};
 
     syscall(SYS_futex, sleeps, FUTEX_WAIT, 1, &second, NULL, 0);
@@ -91,7 +91,7 @@ static void wake(uint32_t *sleeps)
     }
 }
 
-static void tell_of_sleep(uint32_t *sleeps)
+static void publish_sleep(uint32_t *sleeps)
 {
     __atomic_store_n(sleeps, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -106,12 +106,12 @@ static bool is_full(struct nlx_core_bev_cqueue *q)
 static void wait_for_slot(struct shared *shared)
 {
     struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
-    int looks;
+    int polls;
 
-    for (looks = 0; is_full(q); looks++) {
-        if (looks < LOOKS)
+    for (polls = 0; is_full(q); polls++) {
+        if (polls < POLLS)
             continue;
-        tell_of_sleep(&shared->for_slot);
+        publish_sleep(&shared->for_slot);
         if (is_full(q))
             futex_sleep(&shared->for_slot);
     }
@@ -122,12 +122,12 @@ static struct nlx_core_buffer_event *next_event(struct shared *shared, pid_t pro
 {
     struct nlx_core_bev_cqueue *q = &shared->ctm.ctm_bevq;
     struct nlx_core_buffer_event *event;
-    int looks;
+    int polls;
 
-    for (looks = 0; (event = bev_cqueue_get(q)) == NULL; looks++) {
-        if (looks < LOOKS)
+    for (polls = 0; (event = bev_cqueue_get(q)) == NULL; polls++) {
+        if (polls < POLLS)
             continue;
-        tell_of_sleep(&shared->for_event);
+        publish_sleep(&shared->for_event);
         if ((event = bev_cqueue_get(q)) != NULL)
             break;
         futex_sleep(&shared->for_event);

@@ -240,8 +240,9 @@ int lnet_99_waits_for_variables_and_bits(void)
     wake_up_var(&waited.count);
     msleep(1);
     clear_and_wake_up_bit(5, &waited.word);
-    msleep(1);
-    EXPECT(!completion_done(&waited.done) && waited.result == 0);
+    while (READ_ONCE(waited.result) != 0)
+        msleep(1);
+    EXPECT(!completion_done(&waited.done));
     clear_and_wake_up_bit(6, &waited.word);
     wait_for_completion(&waited.done);
     EXPECT(waited.result == 0 && waited.word == 1ul << 6); /* it has locked the bit */

@@ -14,12 +14,16 @@ struct libcfs_entry {
     char name[];
 };
 
+enum { NAME_ROOM = LIBCFS_BLOCK_BYTES - sizeof(struct libcfs_entry) };
+
 static struct libcfs_entry *entry_new(struct libcfs_entry *parent, const char *name, size_t length)
 {
-    struct libcfs_entry *entry = calloc(1, sizeof(*entry) + length + 1);
+    /* In a block, as all that belongs to the process and lives as long as it. */
+    struct libcfs_entry *entry = length < NAME_ROOM ? libcfs_block_alloc(libcfs_kernel()) : NULL;
 
     if (entry == NULL)
         return NULL;
+    memset(entry, 0, sizeof(*entry) + length + 1);
     memcpy(entry->name, name, length);
     INIT_LIST_HEAD(&entry->children);
     INIT_LIST_HEAD(&entry->on_parent);
@@ -104,7 +108,7 @@ static void entry_free(struct libcfs_entry *entry)
     list_del_init(&entry->on_parent);
     if (entry->owns_data)
         free(entry->data);
-    free(entry);
+    libcfs_block_free(libcfs_kernel(), entry);
 }
 
 void libcfs_entry_remove(struct libcfs_entry *entry)

@@ -14,6 +14,7 @@
 #include "libcfs/libcfs.h"
 #include "port/port.h"
 
+enum { LIBCFS_BLOCK_BYTES = 512 }; /* of libcfs_block_alloc() */
 enum {
     LIBCFS_BUCKETS = 64,
     LIBCFS_PERCPU_BUCKETS = 16,

@@ -29,11 +29,15 @@ static size_t stride_of(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
+static size_t room_of(size_t bytes)
+{
+    return stride_of(sizeof(struct others)) + stride_of(bytes) * (port_processors() - 1);
+}
+
 /* pre: processor > 0. A member of an object is asked for with its own address and size. */
 void *libcfs_percpu_other(void *first, size_t bytes, unsigned processor)
 {
     struct libcfs_kernel *kernel = libcfs_kernel();
-    size_t stride = stride_of(bytes);
     struct others *others, *made = NULL;
 
     if (processor >= port_processors())
@@ -49,14 +53,14 @@ void *libcfs_percpu_other(void *first, size_t bytes, unsigned processor)
         spin_unlock(&kernel->lock);
         if (others != NULL)
             break;
-        made = aligned_alloc(64, stride_of(sizeof(*made)) + stride * (port_processors() - 1));
+        made = port_pages_alloc(room_of(bytes), 0);
         if (made == NULL)
             port_panic("libcfs: there is no memory for objects of processors");
-        memset(made, 0, stride_of(sizeof(*made)) + stride * (port_processors() - 1));
         made->first = first;
         made->bytes = bytes;
     }
-    free(made);
+    if (made != NULL)
+        port_pages_free(made, room_of(bytes));
     return others->block + stride_of(others->bytes) * (processor - 1);
 }
 
@@ -81,7 +85,8 @@ void libcfs_percpu_free(void *first)
     if (others != NULL)
         hlist_del(&others->on_bucket);
     spin_unlock(&kernel->lock);
-    free(others);
+    if (others != NULL)
+        port_pages_free(others, room_of(others->bytes));
     free(first);
 }
 

@@ -6,7 +6,7 @@
 
 _Static_assert(sizeof(struct libcfs_task) <= 512 && sizeof(struct workqueue_struct) <= 512,
                "blocks have room for all objects");
-enum { BLOCK_BYTES = 512, CHUNK_BYTES = 64 * BLOCK_BYTES };
+enum { BLOCK_BYTES = LIBCFS_BLOCK_BYTES, CHUNK_BYTES = 64 * BLOCK_BYTES };
 
 /* ---- the process ----------------------------------------------------------------------------- */
 

@@ -80,15 +80,17 @@ struct job {
     struct kthread_work work;
     struct kthread_delayed_work delayed;
     int *order, *next, runs;
-    bool slow;
+    struct completion *begun, *gate; /* NULL: it does not wait */
 };
 
 static void job_run(struct kthread_work *work)
 {
     struct job *job = container_of(work, struct job, work);
 
-    if (job->slow)
-        msleep(5);
+    if (job->gate != NULL) {
+        complete(job->begun);
+        wait_for_completion(job->gate);
+    }
     job->runs++;
     *job->order = ++*job->next;
 }
@@ -101,36 +103,41 @@ static void job_later(struct kthread_work *work)
 int lnet_99_workers_are_one_thread(void)
 {
     struct kthread_worker *worker = kthread_create_worker(0, "worker-%d", 1);
+    DECLARE_COMPLETION(begun);
+    DECLARE_COMPLETION(gate);
     struct job jobs[4];
     int order[4] = {0}, next = 0, i;
 
     EXPECT(!IS_ERR(worker));
     for (i = 0; i < 4; i++) {
-        jobs[i] = (struct job){.order = &order[i], .next = &next, .slow = i == 0};
+        jobs[i] = (struct job){.order = &order[i], .next = &next};
         kthread_init_work(&jobs[i].work, job_run);
         kthread_init_delayed_work(&jobs[i].delayed, job_later);
     }
+    jobs[0].begun = &begun;
+    jobs[0].gate = &gate;
     for (i = 0; i < 3; i++)
         EXPECT(kthread_queue_work(worker, &jobs[i].work));
+    wait_for_completion(&begun);
     EXPECT(!kthread_queue_work(worker, &jobs[2].work)); /* it has not begun */
+    complete(&gate);
     kthread_flush_work(&jobs[1].work);
     EXPECT(order[0] == 1 && order[1] == 2);
     kthread_flush_worker(worker);
     EXPECT(order[2] == 3 && jobs[2].runs == 1);
     EXPECT(kthread_queue_work(worker, &jobs[0].work) && kthread_queue_work(worker, &jobs[3].work));
+    wait_for_completion(&begun);
     EXPECT(kthread_cancel_work_sync(&jobs[3].work) && jobs[3].runs == 0);
     EXPECT(!kthread_cancel_work_sync(&jobs[3].work));
-    msleep(1);
+    complete(&gate);
     EXPECT(!kthread_cancel_work_sync(&jobs[0].work) && jobs[0].runs == 2); /* waits for its end */
 
-    EXPECT(kthread_queue_delayed_work(worker, &jobs[1].delayed, 5));
+    EXPECT(kthread_queue_delayed_work(worker, &jobs[1].delayed, 100000));
     EXPECT(!kthread_queue_delayed_work(worker, &jobs[1].delayed, 5));
     EXPECT(kthread_mod_delayed_work(worker, &jobs[1].delayed, 8));
-    msleep(6);
-    EXPECT(jobs[1].runs == 1);
     while (jobs[1].runs == 1)
         msleep(1);
-    EXPECT(kthread_queue_delayed_work(worker, &jobs[2].delayed, 100));
+    EXPECT(kthread_queue_delayed_work(worker, &jobs[2].delayed, 100000));
     EXPECT(kthread_cancel_delayed_work_sync(&jobs[2].delayed) && jobs[2].runs == 1);
     EXPECT(kthread_queue_delayed_work(worker, &jobs[2].delayed, 0));
     kthread_destroy_worker(worker); /* after its works */
@@ -233,8 +240,9 @@ int lnet_99_waits_for_variables_and_bits(void)
     wake_up_var(&waited.count);
     msleep(1);
     clear_and_wake_up_bit(5, &waited.word);
-    msleep(1);
-    EXPECT(!completion_done(&waited.done) && waited.result == 0);
+    while (READ_ONCE(waited.result) != 0)
+        msleep(1);
+    EXPECT(!completion_done(&waited.done));
     clear_and_wake_up_bit(6, &waited.word);
     wait_for_completion(&waited.done);
     EXPECT(waited.result == 0 && waited.word == 1ul << 6); /* it has locked the bit */

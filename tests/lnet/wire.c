@@ -6,7 +6,7 @@
 struct wire wire;
 static LIST_HEAD(nis); /* struct end */
 static LIST_HEAD(moving); /* struct transit */
-static LIST_HEAD(unheard); /* struct transit without payload, whose senders hear of them later */
+static LIST_HEAD(incomplete); /* struct transit without payload, for wire_done */
 static LIST_HEAD(arriving); /* struct transit */
 
 struct end {
@@ -58,7 +58,7 @@ static void sender_done(struct transit *transit, int status, enum lnet_msg_hstat
 }
 
 /* The message is on its way, but its sender waits for wire_done. */
-static void hear_later(struct transit *transit)
+static void complete_later(struct transit *transit)
 {
     struct transit *later;
 
@@ -68,14 +68,14 @@ static void hear_later(struct transit *transit)
     later->msg = transit->msg;
     later->sender = transit->sender;
     transit->msg = NULL;
-    list_add_tail(&later->on_wire, &unheard);
+    list_add_tail(&later->on_wire, &incomplete);
 }
 
 void wire_done(void)
 {
     struct transit *transit, *next;
 
-    list_for_each_entry_safe (transit, next, &unheard, on_wire) {
+    list_for_each_entry_safe (transit, next, &incomplete, on_wire) {
         list_del(&transit->on_wire);
         sender_done(transit, 0, LNET_MSG_STATUS_OK);
         free(transit);
@@ -96,7 +96,7 @@ static void arrive(struct sim_event *event)
         return;
     }
     if (wire.hold_done)
-        hear_later(transit);
+        complete_later(transit);
     sender_done(transit, 0, LNET_MSG_STATUS_OK);
     if (wire.swallow || ni == NULL) {
         lnet_records_lost(transit->sender, transit->to);

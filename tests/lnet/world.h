@@ -116,7 +116,7 @@ struct wire {
     sim_time_t latency; /* SIM_US */
     bool hold; /* messages stay in the driver until wire_release */
     unsigned held;
-    bool hold_done; /* messages leave, and the sender hears of it with wire_done */
+    bool hold_done; /* messages leave, and are complete at the sender with wire_done */
     bool hold_received; /* a receiver's driver has a message's data only with wire_received */
     unsigned receiving; /* such messages */
     int send_error; /* not 0: what `send` returns */

@@ -225,7 +225,7 @@ static int start(struct mad_smpi_process *process, struct mad_smpi_request *requ
         rc = fi_tsend(process->ep, place->iov_base, place->iov_len, NULL, address, tag, request);
     else
         rc = fi_trecv(process->ep, place->iov_base, place->iov_len, NULL, address, tag, 0, request);
-    process->sends += rc == 0 && request->kind == MAD_SMPI_SEND;
+    process->operations += rc == 0 && request->kind == MAD_SMPI_SEND;
     return rc == 0 ? MPI_SUCCESS : rc == -FI_EAGAIN ? -FI_EAGAIN : MPI_ERR_OTHER;
 }
 

@@ -73,7 +73,7 @@ struct mad_smpi_process {
     struct fid_mr *memory; /* of `word` */
     uint64_t word; /* peers read it */
     uint64_t next_copy, next_part; /* numbers of communicators */
-    unsigned sends; /* that have not ended */
+    unsigned operations; /* sends and pings that have not ended */
     bool started_pmi;
     char job[256];
 };

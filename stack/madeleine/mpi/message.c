@@ -140,7 +140,7 @@ static bool has_ended(struct mad_smpi_process *process, struct mad_smpi_request 
     mad_smpi_progress(process);
     if (request->done)
         return true;
-    mad_smpi_look_after(process, request->peer);
+    mad_smpi_probe_peer(process, request->peer);
     if (process->peers[request->peer].dead && !request->cancelled) {
         request->cancelled = true;
         fi_cancel(&process->ep->fid, request);
@@ -328,7 +328,7 @@ static int peek(struct mad_smpi_process *process, struct mad_smpi_request *reque
     while (!request->done)
         mad_smpi_progress(process);
     if (request->code != MPI_SUCCESS)
-        mad_smpi_look_after(process, request->peer);
+        mad_smpi_probe_peer(process, request->peer);
     return request->code != MPI_SUCCESS && code == MPIX_ERR_PROC_FAILED ? code : MPI_SUCCESS;
 }
 

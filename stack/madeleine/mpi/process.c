@@ -59,7 +59,7 @@ static bool look_up(struct mad_smpi_process *process, int rank)
     peer->word = card.word;
     peer->key = card.key;
     peer->known = true;
-    peer->heard = port_now();
+    peer->alive_at = port_now();
     return true;
 }
 
@@ -88,12 +88,12 @@ static void ping(struct mad_smpi_process *process, int rank)
     process->operations++;
 }
 
-void mad_smpi_look_after(struct mad_smpi_process *process, int rank)
+void mad_smpi_probe_peer(struct mad_smpi_process *process, int rank)
 {
     struct mad_smpi_peer *peer = &process->peers[rank];
 
     if (rank != process->world->rank && peer->known && !peer->dead && !peer->pinging &&
-        port_now() - peer->heard >= ping_ns)
+        port_now() - peer->alive_at >= ping_ns)
         ping(process, rank);
 }
 
@@ -126,7 +126,7 @@ static void complete(struct mad_smpi_process *process, struct mad_smpi_request *
     if (request->kind == MAD_SMPI_SEND || request->kind == MAD_SMPI_PING)
         process->operations--;
     if (error == 0 && request->kind != MAD_SMPI_PEEK)
-        peer->heard = port_now();
+        peer->alive_at = port_now();
     if (request->kind == MAD_SMPI_PING)
         peer->pinging = false;
     else if (request->freed)

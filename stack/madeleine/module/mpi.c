@@ -273,7 +273,7 @@ static bool any_left(const struct mpi_channel *own)
 }
 
 /* Senders are served in turn, so each one is asked for. */
-static p_mad_connection_t look(p_mad_channel_t channel)
+static p_mad_connection_t find_message(p_mad_channel_t channel)
 {
     struct mpi_channel *own = channel->specific;
     int size = configuration_of(channel)->size, announced = -1, found, i, code = MPI_SUCCESS;
@@ -316,7 +316,7 @@ static p_mad_connection_t receive_message(p_mad_channel_t channel)
     p_mad_connection_t in;
     unsigned passes = 0;
 
-    while ((in = look(channel)) == NULL && !has_failed(channel)) {
+    while ((in = find_message(channel)) == NULL && !has_failed(channel)) {
         if (!any_left(channel->specific)) {
             mad_channel_fail(channel, MAD_EPEER, "no peer is left");
             return NULL;
@@ -329,7 +329,7 @@ static p_mad_connection_t receive_message(p_mad_channel_t channel)
 static p_mad_connection_t poll_message(p_mad_channel_t channel)
 {
     struct mpi_channel *own = channel->specific;
-    p_mad_connection_t in = look(channel);
+    p_mad_connection_t in = find_message(channel);
 
     if (in != NULL)
         own->idle = 0;

@@ -140,7 +140,7 @@ static bool has_ended(struct mad_smpi_process *process, struct mad_smpi_request 
     mad_smpi_progress(process);
     if (request->done)
         return true;
-    mad_smpi_look_after(process, request->peer);
+    mad_smpi_probe_peer(process, request->peer);
     if (process->peers[request->peer].dead && !request->cancelled) {
         request->cancelled = true;
         fi_cancel(&process->ep->fid, request);
@@ -225,7 +225,7 @@ static int start(struct mad_smpi_process *process, struct mad_smpi_request *requ
         rc = fi_tsend(process->ep, place->iov_base, place->iov_len, NULL, address, tag, request);
     else
         rc = fi_trecv(process->ep, place->iov_base, place->iov_len, NULL, address, tag, 0, request);
-    process->sends += rc == 0 && request->kind == MAD_SMPI_SEND;
+    process->operations += rc == 0 && request->kind == MAD_SMPI_SEND;
     return rc == 0 ? MPI_SUCCESS : rc == -FI_EAGAIN ? -FI_EAGAIN : MPI_ERR_OTHER;
 }
 
@@ -328,7 +328,7 @@ static int peek(struct mad_smpi_process *process, struct mad_smpi_request *reque
     while (!request->done)
         mad_smpi_progress(process);
     if (request->code != MPI_SUCCESS)
-        mad_smpi_look_after(process, request->peer);
+        mad_smpi_probe_peer(process, request->peer);
     return request->code != MPI_SUCCESS && code == MPIX_ERR_PROC_FAILED ? code : MPI_SUCCESS;
 }
 

@@ -12,7 +12,7 @@ enum { ENTRIES = 1024, READ_ENTRIES = 16, NAME_BYTES = 64, PASS_NS_MAX = 1000000
 
 /* A process that waits asks so often whether its peer is there. */
 static const uint64_t ping_ns = 100000000;
-/* The end waits so long for sends, as the network needs to find that a packet was lost. */
+/* The end waits so long for operations, as the network needs to find that a packet was lost. */
 static const uint64_t end_ns = 20000000000;
 
 struct mad_smpi_process *mad_smpi_process(void)
@@ -59,7 +59,7 @@ static bool look_up(struct mad_smpi_process *process, int rank)
     peer->word = card.word;
     peer->key = card.key;
     peer->known = true;
-    peer->heard = port_now();
+    peer->alive_at = port_now();
     return true;
 }
 
@@ -85,14 +85,15 @@ static void ping(struct mad_smpi_process *process, int rank)
                 peer->address, peer->word, peer->key, &peer->ping) != 0)
         return; /* the next pass tries again */
     peer->pinging = true;
+    process->operations++;
 }
 
-void mad_smpi_look_after(struct mad_smpi_process *process, int rank)
+void mad_smpi_probe_peer(struct mad_smpi_process *process, int rank)
 {
     struct mad_smpi_peer *peer = &process->peers[rank];
 
     if (rank != process->world->rank && peer->known && !peer->dead && !peer->pinging &&
-        port_now() - peer->heard >= ping_ns)
+        port_now() - peer->alive_at >= ping_ns)
         ping(process, rank);
 }
 
@@ -122,10 +123,10 @@ static void complete(struct mad_smpi_process *process, struct mad_smpi_request *
     request->bytes = bytes;
     request->tag = tag;
     request->done = true;
-    if (request->kind == MAD_SMPI_SEND)
-        process->sends--;
+    if (request->kind == MAD_SMPI_SEND || request->kind == MAD_SMPI_PING)
+        process->operations--;
     if (error == 0 && request->kind != MAD_SMPI_PEEK)
-        peer->heard = port_now();
+        peer->alive_at = port_now();
     if (request->kind == MAD_SMPI_PING)
         peer->pinging = false;
     else if (request->freed)
@@ -298,19 +299,19 @@ int MPI_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
-/* A send to a peer that has gone may last. */
+/* What was begun to a peer that has gone may never end. */
 int MPI_Finalize(void)
 {
     struct mad_smpi_process *process = mad_smpi_process();
     uint64_t begun = port_now();
-    unsigned pass = 0, sends;
+    unsigned pass = 0, operations;
 
     for (;;) {
         port_mutex_lock(&process->lock);
         mad_smpi_progress(process);
-        sends = process->sends;
+        operations = process->operations;
         port_mutex_unlock(&process->lock);
-        if (sends == 0 || port_now() - begun > end_ns)
+        if (operations == 0 || port_now() - begun > end_ns)
             break;
         mad_smpi_pause(&pass);
     }

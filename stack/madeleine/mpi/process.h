@@ -56,7 +56,7 @@ struct mad_smpi_peer {
     bool known, dead;
     bool pinging;
     uint64_t word, key; /* of the peer's memory */
-    uint64_t heard; /* port_now() when it was last known to be there */
+    uint64_t alive_at; /* port_now() when it last answered */
     struct mad_smpi_request ping;
 };
 
@@ -73,7 +73,7 @@ struct mad_smpi_process {
     struct fid_mr *memory; /* of `word` */
     uint64_t word; /* peers read it */
     uint64_t next_copy, next_part; /* numbers of communicators */
-    unsigned sends; /* that have not ended */
+    unsigned operations; /* sends and pings that have not ended */
     bool started_pmi;
     char job[256];
 };
@@ -88,7 +88,7 @@ void mad_smpi_progress(struct mad_smpi_process *process);
 /* An error of MPI; `address` is set on MPI_SUCCESS. */
 int mad_smpi_peer_address(struct mad_smpi_process *process, int rank, fi_addr_t *address);
 /* A process waits for the peer: asks from time to time whether it is still there. */
-void mad_smpi_look_after(struct mad_smpi_process *process, int rank);
+void mad_smpi_probe_peer(struct mad_smpi_process *process, int rank);
 
 /* One fruitless pass of a loop that polls: sleeps. *nanoseconds is 0 before the first one. Without
  * the lock. */

@@ -64,7 +64,7 @@ if(TARGET madeleine AND NOT SANITIZE AND NOT COVERAGE)
   if(HAVE_TSAN)
     set(mad_folder ${CMAKE_SOURCE_DIR}/stack/madeleine)
     file(GLOB mad_sources CONFIGURE_DEPENDS ${mad_folder}/*.c ${mad_folder}/driver/*.c ${mad_folder}/toolbox/*.c)
-    list(FILTER mad_sources EXCLUDE REGEX "/driver/(sisci|via|sbp)[a-z_]*\\.c$") # in simulation only
+    list(FILTER mad_sources EXCLUDE REGEX "/driver/((sisci|via|sbp)[a-z_]*|builtin_mpi)\\.c$") # in simulation only
     list(FILTER mad_sources EXCLUDE REGEX "/(lnet[a-z_]*|builtin_lnet)\\.c$") # a module
     jacquard_test(mad_threads_checked
       SOURCES ${mad_tests}/threads_test.c ${mad_tests}/ranks.c ${mad_sources} ${CMAKE_SOURCE_DIR}/stack/port/posix.c

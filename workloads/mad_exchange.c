@@ -11,7 +11,7 @@
 #include "run/workload.h"
 #include "support/pattern.h"
 
-enum { CHANNELS_MAX = 16, BLOCKS_MAX = 64 };
+enum { CHANNELS_MAX = 16, BLOCKS_MAX = 64, PAGE = 4096 };
 
 static const struct workload_arg args[] = {
     {"channels", ARG_COUNT, "2", "1", "16", NULL, "opened on the first adapter"},
@@ -208,7 +208,7 @@ static bool open_all(struct exchange *exchange)
     }
     exchange->got = calloc((size_t)exchange->count * exchange->size, sizeof(*exchange->got));
     for (i = 0; i < exchange->blocks; i++)
-        exchange->memory[i] = malloc(exchange->bytes);
+        exchange->memory[i] = aligned_alloc(PAGE, (exchange->bytes + PAGE - 1) / PAGE * PAGE);
     return true;
 }
 

@@ -5,6 +5,12 @@
 
 #include "process.h"
 
+/*
+ * From this size on messages are copied through blocks of the process (staging.c). The provider
+ * sends smaller ones by a mailbox, which registers no memory of the program.
+ */
+enum { STAGED_BYTES = 1024 };
+
 const struct mad_smpi_type mad_smpi_byte = {.bytes = 1}, mad_smpi_int = {.bytes = sizeof(int)};
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -98,26 +104,47 @@ static void scatter(const char *from, size_t bytes, const struct mad_smpi_type *
 int mad_smpi_stage(struct mad_smpi_request *request, void *bytes, int count, MPI_Datatype type,
                    struct iovec *place)
 {
+    bool pieces = type->count != 0 && count != 0;
+
     *place = (struct iovec){.iov_base = bytes, .iov_len = (size_t)count * type->bytes};
-    if (type->count == 0 || count == 0)
+    if (!pieces && place->iov_len < STAGED_BYTES)
         return MPI_SUCCESS;
-    request->staged = malloc(type->bytes + 1);
+    request->staged = mad_smpi_block_get(mad_smpi_process(), place->iov_len);
+    request->staged_bytes = place->iov_len;
     if (request->staged == NULL)
         return MPI_ERR_NO_MEM;
     place->iov_base = request->staged;
     if (request->kind == MAD_SMPI_SEND) {
-        gather(request->staged, type);
+        if (pieces) {
+            gather(request->staged, type);
+        } else {
+            port_spend(PORT_COST_COPY, place->iov_len);
+            memcpy(request->staged, bytes, place->iov_len);
+        }
         return MPI_SUCCESS;
     }
-    return pieces_copy(&request->type, type->count, type->lengths, type->places);
+    if (pieces)
+        return pieces_copy(&request->type, type->count, type->lengths, type->places);
+    request->bytes_at = bytes;
+    return MPI_SUCCESS;
 }
 
 void mad_smpi_request_drop(struct mad_smpi_request *request)
 {
-    free(request->staged);
+    mad_smpi_block_put(mad_smpi_process(), request->staged, request->staged_bytes);
     if (request->type.count != 0)
         pieces_free(&request->type);
     free(request);
+}
+
+static void unstage(const struct mad_smpi_request *request)
+{
+    if (request->type.count != 0) {
+        scatter(request->staged, request->bytes, &request->type);
+        return;
+    }
+    port_spend(PORT_COST_COPY, request->bytes);
+    memcpy(request->bytes_at, request->staged, request->bytes);
 }
 
 /* The result of a request that has ended; frees it. */
@@ -129,7 +156,7 @@ static int finish(struct mad_smpi_request *request, MPI_Status *status)
         *status = (MPI_Status){request->source, (int)(request->tag & MAD_SMPI_ANY_TAG), code,
                                request->bytes};
     if (request->kind == MAD_SMPI_RECEIVE && request->staged != NULL && code == MPI_SUCCESS)
-        scatter(request->staged, request->bytes, &request->type);
+        unstage(request);
     mad_smpi_request_drop(request);
     return code;
 }

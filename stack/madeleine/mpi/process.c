@@ -81,7 +81,7 @@ static void ping(struct mad_smpi_process *process, int rank)
     struct mad_smpi_peer *peer = &process->peers[rank];
 
     peer->ping = (struct mad_smpi_request){.kind = MAD_SMPI_PING, .peer = rank};
-    if (fi_read(process->ep, &process->word, sizeof(process->word), fi_mr_desc(process->memory),
+    if (fi_read(process->ep, process->word, sizeof(*process->word), fi_mr_desc(process->memory),
                 peer->address, peer->word, peer->key, &peer->ping) != 0)
         return; /* the next pass tries again */
     peer->pinging = true;
@@ -194,13 +194,13 @@ static bool open_endpoint(struct mad_smpi_process *process)
            fi_endpoint(process->domain, process->info, &process->ep, NULL) == 0 &&
            fi_ep_bind(process->ep, &process->cq->fid, FI_TRANSMIT | FI_RECV) == 0 &&
            fi_ep_bind(process->ep, &process->av->fid, 0) == 0 && fi_enable(process->ep) == 0 &&
-           fi_mr_reg(process->domain, &process->word, sizeof(process->word),
+           fi_mr_reg(process->domain, process->word, sizeof(*process->word),
                      FI_READ | FI_REMOTE_READ, 0, 0, 0, &process->memory, NULL) == 0;
 }
 
 static bool publish(struct mad_smpi_process *process)
 {
-    struct card card = {.word = (uintptr_t)&process->word, .key = fi_mr_key(process->memory)};
+    struct card card = {.word = (uintptr_t)process->word, .key = fi_mr_key(process->memory)};
     const unsigned char *each = (const unsigned char *)&card;
     char key[32], text[2 * sizeof(card) + 1];
     size_t bytes = sizeof(card.name);
@@ -262,6 +262,8 @@ static void end(struct mad_smpi_process *process)
         free(process->world->group);
     free(process->world);
     free(process->peers);
+    mad_smpi_block_put(process, process->word, sizeof(*process->word));
+    mad_smpi_blocks_free(process);
     port_mutex_destroy(&process->lock);
     mad_process()->mpi = NULL;
     free(process);
@@ -278,7 +280,10 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         return MPI_ERR_NO_MEM;
     port_mutex_init(&process->lock);
     process->next_copy = process->next_part = 1;
-    if (!meet(process) || !open_endpoint(process) || !publish(process)) {
+    process->word = mad_smpi_block_get(process, sizeof(*process->word));
+    if (process->word != NULL)
+        *process->word = 0;
+    if (process->word == NULL || !meet(process) || !open_endpoint(process) || !publish(process)) {
         end(process);
         return MPI_ERR_OTHER;
     }

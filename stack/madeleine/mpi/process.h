@@ -47,7 +47,9 @@ struct mad_smpi_request {
     int code, peer, source; /* peer: in MPI_COMM_WORLD; source: in the communicator */
     size_t bytes;
     uint64_t tag;
-    char *staged; /* the bytes of a type with pieces, or NULL */
+    char *staged; /* a copy of the message, or NULL */
+    size_t staged_bytes;
+    void *bytes_at; /* where a receive of bytes in a row puts them, if they are staged */
     struct mad_smpi_type type; /* of a receive into pieces, with memory of its own */
 };
 
@@ -60,6 +62,8 @@ struct mad_smpi_peer {
     struct mad_smpi_request ping;
 };
 
+enum { MAD_SMPI_CLASSES = 40 }; /* of blocks of memory */
+
 struct mad_smpi_process {
     struct port_mutex lock; /* of all that follows */
     struct fi_info *info;
@@ -71,7 +75,8 @@ struct mad_smpi_process {
     struct mad_smpi_communicator *world;
     struct mad_smpi_peer *peers;
     struct fid_mr *memory; /* of `word` */
-    uint64_t word; /* peers read it */
+    uint64_t *word; /* peers read it */
+    struct mad_smpi_block *blocks[MAD_SMPI_CLASSES]; /* free ones, by size */
     uint64_t next_copy, next_part; /* numbers of communicators */
     unsigned operations; /* sends and pings that have not ended */
     bool started_pmi;
@@ -105,6 +110,12 @@ int mad_smpi_wait(struct mad_smpi_process *process, MPI_Request request, MPI_Sta
 int mad_smpi_stage(struct mad_smpi_request *request, void *bytes, int count, MPI_Datatype type,
                    struct iovec *place);
 void mad_smpi_request_drop(struct mad_smpi_request *request);
+
+/* Memory for the network, with whole pages of its own; NULL: there is none. `bytes` as at the get.
+ */
+void *mad_smpi_block_get(struct mad_smpi_process *process, size_t bytes);
+void mad_smpi_block_put(struct mad_smpi_process *process, void *memory, size_t bytes);
+void mad_smpi_blocks_free(struct mad_smpi_process *process);
 
 #pragma GCC visibility pop
 

@@ -367,12 +367,12 @@ def frames(end, requested):
         yield piece
 
 
-def relay(end, other, requested, old, new, heard):
+def relay(end, other, requested, old, new, received):
     """Passes on what `end` says, as if it were meant for, or came from, another NID."""
     with contextlib.suppress(OSError, EOFError):
         for piece in frames(end, requested):
             head = piece[:96].replace(struct.pack("<Q", old), struct.pack("<Q", new))
-            heard += head + piece[96:]
+            received += head + piece[96:]
             other.sendall(head + piece[96:])
     with contextlib.suppress(OSError):
         other.shutdown(socket.SHUT_WR)
@@ -393,16 +393,16 @@ def record(client, between, target):
                     other = socket.socket()
                     other.bind((client, 0))
                     other.connect((target, PORT))
-                    heard = bytearray()
-                    recorded.append(heard)
-                    for arguments in ((end, other, True, nid(between), nid(target), heard),
+                    received = bytearray()
+                    recorded.append(received)
+                    for arguments in ((end, other, True, nid(between), nid(target), received),
                                       (other, end, False, nid(target), nid(between), bytearray())):
                         threading.Thread(target=relay, args=arguments, daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         exchange(options(client), f"{between}@tcp")
         listener.shutdown(socket.SHUT_RDWR)
-    return [bytes(heard) for heard in recorded]
+    return [bytes(received) for received in recorded]
 
 
 def mutate(conversation, choose):
@@ -431,7 +431,7 @@ def test_mutations_of_a_real_conversation_cost_one_connection(hosts):
     """What a client really said, changed at random (of fixed seeds). The process goes on and serves others."""
     target, client, between = hosts(1), hosts(3), hosts(4)
     with serving(options(target, "accept_timeout=1")) as process:
-        conversations = [heard[:200000] for heard in record(client, between, target)]
+        conversations = [received[:200000] for received in record(client, between, target)]
         assert len(conversations) == 3 and max(map(len, conversations)) > 10000
         exchange(options(hosts(2)), f"{target}@tcp")
         before = descriptors(process)

@@ -254,7 +254,7 @@ void aries_process_notify(struct aries_process *process)
 {
     if (sim_unlikely(process == NULL))
         return;
-    process->notices++;
+    process->notifications++;
     aries_process_wake(process);
     if (sim_unlikely(process->msgqs != NULL))
         aries_msgq_notify(process->msgqs);

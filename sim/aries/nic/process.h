@@ -26,7 +26,7 @@ struct aries_process {
     struct aries_nic *nic; /* of its node */
     uint32_t fibers_count;
     uint32_t trace_index; /* number of the rank on the node, for SIM_TRACK_RANK tracks */
-    uint32_t notices; /* number of calls of aries_process_notify() */
+    uint32_t notifications; /* number of calls of aries_process_notify() */
     uint32_t interrupted_count;
     uint32_t ce_id; /* id of ce_result for sim_poll */
     bool privileged, dead;

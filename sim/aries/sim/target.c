@@ -154,7 +154,7 @@ static void land(struct sim_event *event)
     struct aries_fabric *fabric = txn->work.target->fabric;
     uint64_t address = txn->work.remote_addr + chunk->offset;
     struct aries_process *process = mr->process;
-    uint32_t notices = process != NULL ? process->notices : 0;
+    uint32_t notifications = process != NULL ? process->notifications : 0;
     bool whole;
 
     /*
@@ -182,7 +182,7 @@ static void land(struct sim_event *event)
      */
     if (whole && !txn->work.remote_optional)
         aries_process_written(process);
-    else if (process != NULL && process->notices == notices)
+    else if (process != NULL && process->notifications == notifications)
         aries_process_notify(process); /* its remote event has not done that */
     aries_mr_unref(mr);
     aries_chunk_unref(chunk);

@@ -79,6 +79,23 @@ void lnet_trace_received(const struct lnet_msg *msg)
     emit(msg, TRACK_RECEIVED, msg->event.msg_type, msg->began, msg->wanted);
 }
 
+/* How many NIs of the node, without that of the loopback, come before it. */
+static uint32_t number_of(const struct lnet_ni *ni)
+{
+    const struct lnet_net *net;
+    const struct lnet_ni *other;
+    uint32_t number = 0;
+
+    list_for_each_entry (net, &ni->node->instance->nets, on_node) {
+        list_for_each_entry (other, &net->nis, on_net) {
+            if (other == ni)
+                return number;
+            number += other->lnd->type != LOLND;
+        }
+    }
+    return number;
+}
+
 void lnet_trace_credits(const struct lnet_ni *ni)
 {
     struct sim_trace_point point = {
@@ -90,8 +107,10 @@ void lnet_trace_credits(const struct lnet_ni *ni)
         .value = ni->tx_credits > 0 ? (uint64_t)ni->tx_credits : 0,
     };
 
-    if (sim_unlikely(sim_trace_on))
-        sim_trace_write(&point);
+    if (sim_likely(!sim_trace_on))
+        return;
+    point.index = number_of(ni);
+    sim_trace_write(&point);
 }
 
 /* Not in the digest. */

@@ -244,8 +244,10 @@ p_mad_connection_t mad_message_ready(p_mad_channel_t channel)
         return NULL;
     full->error = MAD_OK;
     connection = channel->adapter->driver->interface->poll_message(channel);
-    if (connection != NULL)
+    if (connection != NULL) {
+        port_idle_break(); /* the message may have been here before the driver polled */
         return open_incoming(connection);
+    }
     mad_gate_leave(&full->gate, &channel->reception_lock);
     return NULL;
 }

@@ -156,10 +156,8 @@ static int channel_exit(p_mad_channel_t channel)
 {
     struct mpi_channel *own = channel->specific;
 
-    if (own != NULL && own->open) {
-        mad_mpi_unlist(own);
+    if (own != NULL && own->open)
         MPI_Comm_free(&own->communicator);
-    }
     if (own != NULL)
         free(own->place);
     free(own);
@@ -187,6 +185,7 @@ static void connection_free(p_mad_connection_t connection)
 
 static int connection_exit(p_mad_connection_t in, p_mad_connection_t out)
 {
+    mad_mpi_unlist(in->channel->specific); /* while it has all its connections */
     connection_free(in);
     connection_free(out);
     return MAD_OK;

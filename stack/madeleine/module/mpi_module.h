@@ -36,6 +36,7 @@ struct mpi_channel {
     bool open;
     int last_served, own;
     unsigned idle; /* of a program that polls, for mad_mpi_polled */
+    bool listed;
     struct mpi_channel *next; /* of all that are open */
 };
 
@@ -64,7 +65,7 @@ struct mad_mpi_refusals {
 /* Those of the calling process. */
 struct mad_mpi_refusals *mad_mpi_refusals(void);
 void mad_mpi_list(struct mpi_channel *own);
-void mad_mpi_unlist(struct mpi_channel *own);
+void mad_mpi_unlist(struct mpi_channel *own); /* no effect if it is not listed */
 void mad_mpi_give_up(p_mad_connection_t in);
 /* Receives and drops what refused senders of all channels have sent. */
 void mad_mpi_drop_refused(void);

@@ -26,6 +26,7 @@ void mad_mpi_list(struct mpi_channel *own)
     port_mutex_lock(&all->mutex);
     own->next = all->channels;
     all->channels = own;
+    own->listed = true;
     port_mutex_unlock(&all->mutex);
 }
 
@@ -39,6 +40,9 @@ void mad_mpi_unlist(struct mpi_channel *own)
     struct mad_mpi_refusals *all = mad_mpi_refusals();
     struct mpi_channel **place = &all->channels;
 
+    if (own == NULL || !own->listed)
+        return;
+    own->listed = false;
     port_mutex_lock(&all->mutex);
     while (*place != own)
         place = &(*place)->next;

@@ -218,7 +218,7 @@ static inline bool knows_cycle(const struct poll_history *polls)
     return polls->same_poll > 0 && polls->in_same >= 2;
 }
 
-/* What a poll counts besides while polls->special is not 0. */
+/* The counters of a poll that change only while polls->special is not 0. */
 static sim_noinline void record_special(struct poll_history *polls)
 {
     if (polls->same_poll > 0)

@@ -375,7 +375,8 @@ static void front_take(struct sim_queue *queue, struct sim_queue_slot chain, siz
 
     front_room(queue, count);
     tail = queue->tail;
-    /* What comes before the chain is not later than any of it, so no insertion goes beyond. */
+    /* No entry before the chain is later than an entry of the chain, so no insertion passes them.
+     */
     if (queue->head == tail)
         tail[-1].time = 0;
     for (;; chunk = next) {

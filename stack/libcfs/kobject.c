@@ -6,7 +6,7 @@
 
 #define SYSFS "/sys/kernel"
 
-/* What a file refers to. */
+/* The attribute that a file shows, and its object. */
 struct shown {
     struct kobject *object;
     struct attribute *attribute;

@@ -29,7 +29,7 @@ MPI_Comm mad_smpi_world(void)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/* What a process publishes: in hexadecimal digits in the process manager's store. */
+/* A process publishes this in the process manager's store, in hexadecimal digits. */
 struct card {
     uint64_t word, key; /* for pings */
     unsigned char name[NAME_BYTES];

@@ -99,7 +99,7 @@ endfunction()
 
 # jacquard_test(NAME SOURCES a.c … DEPENDS lib … [FULL]): a cmocka program registered with ctest.
 # FULL registers it a second time as NAME.full with the label `full`: there JACQUARD_FULL is set, and the program takes the
-# full numbers of the checklist (tests/full.h). ./dev test leaves these out, ./dev test --full runs them.
+# full numbers of the checklist (tests/full.h). ./dev test leaves these out, ./dev test --slow and --full run them.
 function(jacquard_test name)
   cmake_parse_arguments(arg "FULL" "TIMEOUT" "SOURCES;DEPENDS;INCLUDES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

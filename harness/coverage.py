@@ -5,7 +5,7 @@ A test says which items it is for by its name: C tests such as ugni_37_unmapped_
 such as test_ugni_8_exports, and scenarios that name an item in their text, such as `name: aries-55-link-errors`.
 
 How much the tests cover is `full` unless tests/checklists/partial.csv says otherwise: `partial` and what is missing, `slow`
-(full, but the whole number only in ./dev test --full) and what the default run does, or `none` and why there is no test.
+(full, but the whole number only in ./dev test --slow) and what the default run does, or `none` and why there is no test.
 A test that tests/checklists/skipped.csv lists did not run in the reference run and covers nothing.
 
 tests/checklists/m0_requirements.csv names the requirements that m0_net has to meet, and the items that show each of them. A
@@ -187,7 +187,7 @@ def page(lists, tests, partial, absent, wanted):
         for row in rows:
             key = (which, int(row["number"]))
             covered, (_, note) = states[key], partial.get(key, ("", ""))
-            how = {"slow": "full with `--full`; by default"}.get(covered, covered)
+            how = {"slow": "full with `--slow`; by default"}.get(covered, covered)
             yield (f"| {row['number']} | {cell(row['text'])} | {how}{': ' if note else ''}{cell(note)} | "
                    f"{'<br>'.join(shown(tests.get(key, ()), absent)) or '–'} |")
     yield from requirement_rows(wanted, states, tests)

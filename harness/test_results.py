@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Makes docs/test-results.md and tests/checklists/skipped.csv from the folders that the parts of a whole run left
-(./dev test --full calls it). Each folder has the JUnit files ctest.xml and pytest.xml, what the runners printed (ctest.log, pytest.log)
-and the facts of the part (`part.json`: part, commit, date, seconds). The closing lines of the runners are copied from what they printed.
+"""Records a run of the tests with the slow set (./dev test --slow and --full call it) in tests/slow-results.json, and makes
+docs/test-results.md from that. A run replaces the records of the slow tests that it ran and keeps those of the others, so that the slow
+set can be run in pieces. The folder of a run has the JUnit files ctest.xml and pytest.xml, what the runners printed (ctest.log,
+pytest.log), the names of all slow tests (slow.txt) and the facts of the run (run.json: commit, date, seconds, whole). The files of a
+runner that was not needed are missing.
 
-skipped.csv names a C test by its function, a Python test as FILE::FUNCTION and a scenario by its file. It also lists the tests of
-checklist items that are in the tree and were not part of the run, for example because their program was not built."""
+A whole run (./dev test --full) also renews its closing lines and tests/checklists/skipped.csv, which names a C test by its function, a
+Python test as FILE::FUNCTION and a scenario by its file. It also lists the tests of checklist items that are in the tree and were not
+part of the run, for example because their program was not built."""
 
 import argparse
 import csv
@@ -29,6 +32,7 @@ CLOSING = {
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FULL = " (full numbers)"
 LONGEST = 10
+VERDICTS = ("passed", "failed", "skipped")
 
 
 def outcome(case):
@@ -48,7 +52,9 @@ def named(case):
 
 
 def cases(path):
-    """(name, outcome, reason, seconds, output) of each test of a JUnit file."""
+    """(name, outcome, reason, seconds, output) of each test of a JUnit file; of none if the runner was not needed."""
+    if not path.exists():
+        return
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         yield named(case), *outcome(case), float(case.get("time") or 0), case.findtext("system-out") or ""
 
@@ -63,15 +69,14 @@ def cmocka(output):
     return found
 
 
-def read(folders):
+def read(folder):
     """The three kinds of tests: rows of (name, outcome, reason, seconds)."""
-    programs, inside, python = [], [], []
-    for folder in folders:
-        for name, verdict, reason, seconds, output in cases(folder / "ctest.xml"):
-            programs.append((name, verdict, reason, seconds))
-            slow = FULL if name.endswith(".full") else ""
-            inside += [(test + slow, ended, "the test skips itself", 0.0) for test, ended in cmocka(output).items()]
-        python += [row[:4] for row in cases(folder / "pytest.xml")]
+    programs, inside = [], []
+    for name, verdict, reason, seconds, output in cases(folder / "ctest.xml"):
+        programs.append((name, verdict, reason, seconds))
+        slow = FULL if name.endswith(".full") else ""
+        inside += [(test + slow, ended, "the test skips itself", 0.0) for test, ended in cmocka(output).items()]
+    python = [row[:4] for row in cases(folder / "pytest.xml")]
     return {"C test programs": programs, "tests in them": inside, "Python tests and scenarios": python}
 
 
@@ -120,68 +125,99 @@ def closing_line(folder, runner):
     return lines[-1] if lines else "no closing line: it did not end by itself"
 
 
-def page(kinds, folders, missed):
-    parts = [json.loads((folder / "part.json").read_text(encoding="utf-8")) for folder in folders]
-    yield "# Results of the whole test run"
+def whole_run(kinds, folder, run):
+    """The record of a run of all tests."""
+    counts = {kind: Counter(verdict for _, verdict, _, _ in rows) for kind, rows in kinds.items()}
+    return {"commit": run["commit"], "date": run["date"], "minutes": round(run["seconds"] / 60), "machine": machine(),
+            "closing": {runner: closing_line(folder, runner) for runner in CLOSING},
+            "counts": {kind: {verdict: count[verdict] for verdict in VERDICTS} for kind, count in counts.items()}}
+
+
+def renewed(records, names, kinds, run):
+    """The records of the slow tests after a run; tests that the tree no longer has are left out."""
+    ran = {name: {"commit": run["commit"], "date": run["date"], "outcome": verdict, "reason": reason, "seconds": round(seconds, 1)}
+           for rows in kinds.values() for name, verdict, reason, seconds in rows}
+    return {name: ran.get(name) or records[name] for name in names if name in ran or name in records}
+
+
+def group(name):
+    return name.split("::")[0]
+
+
+def span(values):
+    """The smallest and the largest, or the only one."""
+    least, most = min(values), max(values)
+    return least if least == most else f"{least} to {most}"
+
+
+def page(results):
+    slow, names = results["slow"], results["names"]
+    groups = {}
+    for name in names:
+        groups.setdefault(group(name), []).append(name)
+    yield "# Results of the slow set"
     yield ""
-    yield "`./dev test --full` writes this page. It runs every test, those of the slow set with the full numbers of the checklists"
-    yield "included. `tests/COVERAGE.md` counts tests that were skipped in this run as covering nothing."
+    yield "`./dev test --slow` and `./dev test --full` write this page. The slow set has the tests that take too long for each commit: the"
+    yield "full numbers of the checklists, 500 seeds of scenarios. It can be run in pieces; the page keeps the last result of each test."
     yield ""
-    yield f"The run took {round(sum(part['seconds'] for part in parts) / 60)} minutes on {machine()}."
-    yield ""
-    yield "| part | commit | ended on | minutes |"
-    yield "|---|---|---|---|"
-    yield from (f"| {part['part']} | `{part['commit']}` | {part['date']} | {round(part['seconds'] / 60)} |" for part in parts)
-    yield ""
-    yield "The last lines of the two runners:"
-    yield ""
-    yield "```text"
-    yield from (f"{runner}: {closing_line(folder, runner)}" for folder in folders for runner in CLOSING)
-    yield "```"
-    yield ""
-    yield "| kind | run | passed | failed | skipped |"
+    count = Counter(record["outcome"] for record in slow.values())
+    yield "| tests | passed | failed | skipped | not recorded |"
     yield "|---|---|---|---|---|"
-    for kind, rows in kinds.items():
-        count = Counter(verdict for _, verdict, _, _ in rows)
-        yield f"| {kind} | {len(rows)} | {count['passed']} | {count['failed']} | {count['skipped']} |"
-    failed = [(kind, name) for kind, rows in kinds.items() for name, verdict, _, _ in rows if verdict == "failed"]
-    if failed:
-        yield ""
-        yield "## Failed"
-        yield ""
-        yield "| kind | test |"
-        yield "|---|---|"
-        yield from (f"| {kind} | `{name}` |" for kind, name in failed)
-    if missed:
-        yield ""
-        yield "## Skipped"
-        yield ""
-        yield "| test | why |"
-        yield "|---|---|"
-        yield from (f"| `{name}` | {reason} |" for name, reason in missed.items())
+    yield f"| {len(names)} | {count['passed']} | {count['failed']} | {count['skipped']} | {len(names) - len(slow)} |"
     yield ""
-    yield "## The longest"
-    yield ""
-    yield "| test | seconds |"
-    yield "|---|---|"
-    longest = sorted((row for rows in kinds.values() for row in rows), key=lambda row: (-row[3], row[0]))[:LONGEST]
-    yield from (f"| `{name}` | {took:.0f} |" for name, _, _, took in longest)
+    yield "| C program or file of tests | tests | passed | seconds | commits | dates |"
+    yield "|---|---|---|---|---|---|"
+    for of, tests in groups.items():
+        known = [slow[name] for name in tests if name in slow]
+        commits = ", ".join(f"`{commit}`" for commit in sorted({record["commit"] for record in known})) or "–"
+        yield (f"| `{of}` | {len(tests)} | {sum(record['outcome'] == 'passed' for record in known)} "
+               f"| {sum(record['seconds'] for record in known):.0f} | {commits} | {span([record['date'] for record in known]) if known else '–'} |")
+    for title, verdict in (("Failed", "failed"), ("Skipped", "skipped")):
+        found = [(name, record["reason"]) for name, record in slow.items() if record["outcome"] == verdict]
+        if found:
+            yield from ["", f"## {title}", "", "| test | why |", "|---|---|"]
+            yield from (f"| `{name}` | {reason} |" for name, reason in found)
+    yield from ["", "## The longest", "", "| test | seconds |", "|---|---|"]
+    longest = sorted(slow.items(), key=lambda item: (-item[1]["seconds"], item[0]))[:LONGEST]
+    yield from (f"| `{name}` | {record['seconds']:.0f} |" for name, record in longest)
+    yield from ["", "## The last run of all tests", ""]
+    whole = results.get("whole")
+    if not whole:
+        yield "No run of all tests at once (`./dev test --full`) has been recorded."
+        return
+    yield f"Commit `{whole['commit']}`, {whole['date']}: {whole['minutes']} minutes on {whole['machine']}."
+    yield from ["", "```text"]
+    yield from (f"{runner}: {line}" for runner, line in whole["closing"].items())
+    yield from ["```", "", "| kind | run | passed | failed | skipped |", "|---|---|---|---|---|"]
+    for kind, counts in whole["counts"].items():
+        yield f"| {kind} | {sum(counts.values())} | {counts['passed']} | {counts['failed']} | {counts['skipped']} |"
+
+
+def write_skipped(path, missed):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(f"# {LICENCE}\n# Tests that the last run of all tests skipped (docs/test-results.md). They cover nothing.\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["test", "reason"])
+        writer.writerows(missed.items())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="another tree")
-    parser.add_argument("folders", type=Path, nargs="+", help="what the parts of the run left, in order")
+    parser.add_argument("folder", type=Path, help="what the run left")
     options = parser.parse_args()
-    kinds = read(options.folders)
-    missed = never_ran(kinds, of_items(options.root))
-    text = "\n".join([f"<!-- {LICENCE} -->", *page(kinds, options.folders, missed)]) + "\n"
+    store = options.root / "tests/slow-results.json"
+    results = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {"slow": {}}
+    run = json.loads((options.folder / "run.json").read_text(encoding="utf-8"))
+    kinds = read(options.folder)
+    results["names"] = sorted((options.folder / "slow.txt").read_text(encoding="utf-8").splitlines())
+    results["slow"] = renewed(results["slow"], results["names"], kinds, run)
+    if run["whole"]:
+        results["whole"] = whole_run(kinds, options.folder, run)
+        write_skipped(options.root / "tests/checklists/skipped.csv", never_ran(kinds, of_items(options.root)))
+    store.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = "\n".join([f"<!-- {LICENCE} -->", *page(results)]) + "\n"
     (options.root / "docs/test-results.md").write_text(text, encoding="utf-8")
-    with open(options.root / "tests/checklists/skipped.csv", "w", encoding="utf-8", newline="") as file:
-        file.write(f"# {LICENCE}\n# Tests that the run of docs/test-results.md skipped. They cover nothing.\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["test", "reason"])
-        writer.writerows(missed.items())
     return 0
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The slow set: a test that does less by default than its item of the checklist says takes the
- * item's number when JACQUARD_FULL is set, as ./dev test --full does for the programs registered
+ * item's number when JACQUARD_FULL is set, as ./dev test --slow does for the programs registered
  * with FULL (cmake/jacquard.cmake). */
 #ifndef TESTS_FULL_H
 #define TESTS_FULL_H

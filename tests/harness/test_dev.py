@@ -224,26 +224,11 @@ def test_other_platforms_are_refused_by_name(tmp_path):
     assert configure(tmp_path / "build", "-DCMAKE_C_FLAGS=", "-DTESTS=OFF", "-DBENCH=OFF").returncode == 0
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("--full", "--part", "0/2"), "--part takes K/N with K from 1 to N, for example 1/3"),
-    (("--full", "--part", "3/2"), "--part takes K/N with K from 1 to N, for example 1/3"),
-    (("--full", "--part"), "--part takes K/N with K from 1 to N, for example 1/3"),
-    (("--part", "1/2"), "--part divides the whole run: ./dev test --full --part 1/2"),
-    (("--full", "unit", "--part", "1/2"), "--part divides the whole run: ./dev test --full --part 1/2"),
-])
-def test_parts_of_a_run_that_cannot_be(arguments, message):
-    done = dev("test", *arguments)
-    assert done.returncode == 1 and done.stderr == f"dev: {message}\n"
+def test_the_slow_set_alone_or_with_everything():
+    done = dev("test", "--full", "--slow")
+    assert done.returncode == 1 and done.stderr == "dev: test: --full includes --slow\n"
 
 
-def test_the_parts_of_a_run_are_all_of_it(tmp_path):
-    (tmp_path / "test_five.py").write_text("import pytest\n@pytest.mark.parametrize('number', range(5))\ndef test_one(number): pass\n")
-    (tmp_path / "conftest.py").write_text((jacquard.ROOT / "conftest.py").read_text().replace(
-        'pytest_plugins = ["jacquard.plugin", "jacquard.scenario_files"]', ""))
-    seen = []
-    for part in ("1/2", "2/2"):
-        done = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "--part", part, "-p", "no:cacheprovider", "."],
-                              cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stdout
-        seen.append(re.findall(r"test_one\[(\d)\]", done.stdout))
-    assert seen == [["0", "2", "4"], ["1", "3"]]
+def test_no_such_tests():
+    done = dev("test", "nowhere")
+    assert done.returncode == 1 and done.stderr == "dev: test: neither a folder of tests nor a file: nowhere\n"

@@ -2,6 +2,7 @@
 """The pages that harness/coverage.py and harness/ugni_coverage.py make, on small trees where every case occurs."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 
@@ -80,7 +81,7 @@ def test_coverage_lists_how_much_is_covered(checklists):
     assert script("coverage.py", checklists).returncode == 0
     text = (checklists / "tests/COVERAGE.md").read_text()
     ugni, aries = text.split("## Aries")
-    assert row(ugni, 1) == ("| 1 | first | full with `--full`; by default: 30 of 1000 loops | "
+    assert row(ugni, 1) == ("| 1 | first | full with `--slow`; by default: 30 of 1000 loops | "
                             "`tests/unit/a_test.c` ugni_1_loops |")
     assert row(ugni, 2) == "| 2 | second | none: nobody has one | – |"
     assert row(ugni, 3) == "| 3 | third | none | – |"
@@ -173,27 +174,56 @@ PYTEST = """<testsuites><testsuite><testcase classname="tests.a.test_a" name="te
 </testsuite></testsuites>"""
 
 
-def test_results_of_a_run(tmp_path):
+def left_by_a_run(folder, slow, **facts):
+    write(folder, {"slow.txt": "".join(f"{name}\n" for name in slow),
+                   "run.json": json.dumps({"commit": "abc1234", "date": "2026-01-30", "seconds": 600, "whole": False, **facts})})
+
+
+def record(tmp_path):
+    done = script("test_results.py", tmp_path, str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    return (tmp_path / "docs/test-results.md").read_text()
+
+
+def test_the_slow_set_in_pieces(tmp_path):
+    write(tmp_path, {"docs/x": "", "tests/x": "", "run/ctest.xml": CTEST})
+    slow = ["api_cq.full", "gone.full", "tests/a/test_a.py::test_x[1]", "tests/a/test_a.py::test_y[1]"]
+    left_by_a_run(tmp_path / "run", slow)
+    text = record(tmp_path)
+    assert "| 4 | 0 | 1 | 0 | 3 |" in text
+    assert row(text, "`api_cq.full`") == "| `api_cq.full` | 1 | 0 | 70 | `abc1234` | 2026-01-30 |"
+    assert row(text, "`tests/a/test_a.py`") == "| `tests/a/test_a.py` | 2 | 0 | 0 | – | – |"
+    assert "| `api_cq.full` | Failed |" in text.split("## Failed")[1]
+    assert "No run of all tests at once" in text and not (tmp_path / "tests/checklists").exists()
+    # Another piece adds its results, renews those of tests that ran again, and drops those of a test that is no longer there.
+    (tmp_path / "run/ctest.xml").unlink()
+    write(tmp_path, {"run/pytest.xml": PYTEST})
+    slow.remove("gone.full")
+    left_by_a_run(tmp_path / "run", slow, commit="abc1235", date="2026-02-01")
+    text = record(tmp_path)
+    assert "| 3 | 1 | 1 | 1 | 0 |" in text and "gone" not in text
+    assert row(text, "`tests/a/test_a.py`") == "| `tests/a/test_a.py` | 2 | 1 | 3 | `abc1235` | 2026-02-01 |"
+    assert "| `tests/a/test_a.py::test_y[1]` | no cgroups |" in text.split("## Skipped")[1]
+    (tmp_path / "run/pytest.xml").unlink()
+    write(tmp_path, {"run/ctest.xml": '<testsuite><testcase name="api_cq.full" time="80" status="run"/></testsuite>'})
+    left_by_a_run(tmp_path / "run", slow, commit="abc1236")
+    text = record(tmp_path)
+    assert "| 3 | 2 | 0 | 1 | 0 |" in text and "## Failed" not in text
+    assert "| `api_cq.full` | 80 |" in text.split("## The longest")[1]
+
+
+def test_results_of_a_run_of_all_tests(tmp_path):
     ctest_log = "50% tests passed, 1 tests failed out of 2\n\nTotal Test time (real) =  72.50 sec\n"
     pytest_log = "=== test session starts ===\n\x1b[32m==== \x1b[1m3 passed\x1b[0m, 3 skipped in 3.00s (0:00:03) ====\x1b[0m\n"
-    write(tmp_path, {
-        "1/ctest.xml": CTEST, "1/pytest.xml": "<testsuites/>", "1/ctest.log": ctest_log, "1/pytest.log": "Terminated\n",
-        "1/part.json": '{"part": "1/2", "commit": "abc1234", "date": "2026-01-30", "seconds": 400}',
-        "2/ctest.xml": "<testsuite/>", "2/pytest.xml": PYTEST, "2/ctest.log": "100% tests passed, 0 tests failed out of 1\n",
-        "2/pytest.log": pytest_log, "2/part.json": '{"part": "2/2", "commit": "abc1235", "date": "2026-01-31", "seconds": 200}',
-        "docs/x": "", "tests/checklists/x": "",
-    })
-    done = script("test_results.py", tmp_path, str(tmp_path / "1"), str(tmp_path / "2"))
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "docs/test-results.md").read_text()
-    assert "The run took 10 minutes on " in text
-    assert "| 1/2 | `abc1234` | 2026-01-30 | 7 |\n| 2/2 | `abc1235` | 2026-01-31 | 3 |\n" in text
-    assert ("ctest: 50% tests passed, 1 tests failed out of 2\npytest: no closing line: it did not end by itself\n"
-            "ctest: 100% tests passed, 0 tests failed out of 1\npytest: 3 passed, 3 skipped in 3.00s (0:00:03)\n") in text
+    write(tmp_path, {"run/ctest.xml": CTEST, "run/pytest.xml": PYTEST, "run/ctest.log": ctest_log, "run/pytest.log": pytest_log,
+                     "docs/x": "", "tests/checklists/x": ""})
+    left_by_a_run(tmp_path / "run", ["api_cq.full"], whole=True)
+    text = record(tmp_path)
+    assert "Commit `abc1234`, 2026-01-30: 10 minutes on " in text
+    assert "ctest: 50% tests passed, 1 tests failed out of 2\npytest: 3 passed, 3 skipped in 3.00s (0:00:03)\n" in text
     assert row(text, "C test programs") == "| C test programs | 2 | 1 | 1 | 0 |"
     assert row(text, "tests in them") == "| tests in them | 5 | 2 | 2 | 1 |"
     assert row(text, "Python tests and scenarios") == "| Python tests and scenarios | 6 | 3 | 0 | 3 |"
-    assert "| tests in them | `ugni_4_crashes` |" in text and row(text, "`api_cq.full`") == "| `api_cq.full` | 70 |"
     # A test that ran once, with other parameters or with the full numbers, was not skipped.
     skipped = tmp_path / "tests/checklists/skipped.csv"
     missed = ["test,reason", "scenarios/a/two.yaml,no program", "tests/a/test_a.py::test_y,no cgroups"]
@@ -202,8 +232,9 @@ def test_results_of_a_run(tmp_path):
     write(tmp_path, {"tests/a/a.c": "void ugni_1_works(void **s);\nvoid ugni_7_not_built(void **s);\nvoid ugni_8_no_test(void **s);\n"
                                     "const struct CMUnitTest tests[] = {cmocka_unit_test(ugni_1_works),\n"
                                     "cmocka_unit_test_setup(ugni_7_not_built, 0)};\n",
-                     "tests/a/test_c.py": "def test_ugni_9_here():\n    pass\n", "scenarios/a/ugni-5.yaml": "name: five\n"})
-    assert script("test_results.py", tmp_path, str(tmp_path / "1"), str(tmp_path / "2")).returncode == 0
+                     "tests/a/test_c.py": "def test_ugni_9_here():\n    pass\n", "scenarios/a/ugni-5.yaml": "name: five\n",
+                     "run/pytest.log": "Terminated\n"})
+    assert "pytest: no closing line: it did not end by itself\n" in record(tmp_path)
     assert set(skipped.read_text().splitlines()[3:]) == {*missed[1:], *(
         f"{test},not part of the run" for test in ("ugni_7_not_built", "tests/a/test_c.py::test_ugni_9_here", "scenarios/a/ugni-5.yaml"))}
 

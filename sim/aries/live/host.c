@@ -11,7 +11,6 @@
 #include "aries/machine.h"
 #include "backend.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -21,61 +20,8 @@
 #include <unistd.h>
 #include "lock.h"
 
-#define IP_OF_NODE_0 0x0a800001u
-#define LOOPBACK_OF_NODE_0 0x7f800001u
 #define TIMEOUT_MS 1000
 #define EXPORTED __attribute__((visibility("default")))
-
-static bool whole_number(const char *text, uint32_t *value)
-{
-    unsigned long number;
-    char *end;
-
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    number = strtoul(text, &end, 10);
-    *value = (uint32_t)number;
-    return *end == '\0' && number <= UINT32_MAX;
-}
-
-static bool node_of_cname(const char *host, uint32_t *node)
-{
-    struct net_coordinates at;
-    uint32_t row;
-    int length = 0;
-
-    if (sscanf(host, "c%u-%uc%us%un%u%n", &at.group, &row, &at.chassis, &at.slot, &at.node,
-               &length) != 5 ||
-        host[length] != '\0' || row != 0)
-        return false;
-    *node = net_endpoint_at(aries_live.net, &at);
-    return true;
-}
-
-/* Names that only the fabric knows. */
-static bool node_of_emulated_name(const char *host, uint32_t *node)
-{
-    const struct aries_fabric *fabric = aries_live.fabric;
-    uint32_t address, ip;
-    struct in_addr parsed;
-
-    if (whole_number(host, &address)) {
-        for (*node = 0; *node < fabric->nodes && fabric->pe_addrs[*node] != address; ++*node)
-            ;
-        return true;
-    }
-    if (strncmp(host, "nid", 3) == 0 && whole_number(host + 3, node))
-        return true;
-    if (inet_pton(AF_INET, host, &parsed) == 1) {
-        ip = ntohl(parsed.s_addr);
-        if (ip - IP_OF_NODE_0 < fabric->nodes || ip - LOOPBACK_OF_NODE_0 < fabric->nodes) {
-            *node = ip - (ip - IP_OF_NODE_0 < fabric->nodes ? IP_OF_NODE_0 : LOOPBACK_OF_NODE_0);
-            return true;
-        }
-        return false;
-    }
-    return node_of_cname(host, node);
-}
 
 /* Whether the name is one of this machine: a socket can have its address. */
 static bool is_local(const char *host)
@@ -142,7 +88,7 @@ EXPORTED int gni_machine_resolve(const char *host, uint32_t instance, uint32_t *
     aries_live_enter();
     if (aries_process_self() == NULL) {
         result = -ENODEV;
-    } else if (node_of_emulated_name(host, &node) || local) {
+    } else if (aries_node_of_host(aries_live.fabric, host, &node) || local) {
         if (node == UINT32_MAX)
             node = node_with(instance);
         if (node < aries_live.fabric->nodes) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The simulated machine as a stack sees it: memory, names, descriptors, randomness, diagnosis. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -190,50 +189,6 @@ void port_pages_end(void)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Node 0 has 10.128.0.1 on the interface that goes through Aries. */
-#define IP_OF_NODE_0 0x0a800001u
-
-/* True if the text is a whole number. */
-static bool number(const char *text, uint32_t *value)
-{
-    guint64 large;
-
-    if (!g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX, &large, NULL))
-        return false;
-    *value = (uint32_t)large;
-    return true;
-}
-
-static bool node_of_cname(const struct net *net, const char *host, uint32_t *node)
-{
-    struct net_coordinates at;
-    uint32_t row;
-    int length = 0;
-
-    if (sscanf(host, "c%u-%uc%us%un%u%n", &at.group, &row, &at.chassis, &at.slot, &at.node,
-               &length) != 5 ||
-        host[length] != '\0' || row != 0)
-        return false;
-    *node = net_endpoint_at(net, &at);
-    return *node < net_endpoints(net);
-}
-
-static bool node_by_name(const struct cluster *cluster, const char *host, uint32_t *node)
-{
-    struct in_addr ip;
-
-    if (strcmp(host, "localhost") == 0)
-        *node = port_self()->rank->node;
-    else if (g_str_has_prefix(host, "nid") && strlen(host) == strlen("nid00000"))
-        return number(host + 3, node);
-    else if (inet_pton(AF_INET, host, &ip) == 1)
-        *node = ntohl(ip.s_addr) == INADDR_LOOPBACK ? port_self()->rank->node
-                                                    : ntohl(ip.s_addr) - IP_OF_NODE_0;
-    else
-        return node_of_cname(cluster_net(cluster), host, node);
-    return true;
-}
-
 void port_host_name(char *name, size_t size)
 {
     snprintf(name, size, "nid%05u", port_self()->rank->node);
@@ -242,21 +197,19 @@ void port_host_name(char *name, size_t size)
 int port_resolve(const char *host, uint32_t instance, uint32_t *nic_address)
 {
     const struct cluster *cluster = port_self()->rank->job->cluster;
-    uint32_t nodes = net_endpoints(cluster_net(cluster)), node, address;
+    const struct aries_fabric *fabric = cluster_aries(cluster);
+    uint32_t node;
 
     (void)instance; /* "localhost" is the caller's node */
-    if (cluster_aries(cluster) == NULL)
+    if (fabric == NULL)
         return -ENODEV;
-    if (number(host, &address)) { /* no node has this address: there is no route to it */
-        for (node = 0; node < nodes && aries_nic_address(cluster_aries(cluster), node) != address;
-             node++)
-            ;
-    } else if (!node_by_name(cluster, host, &node)) {
+    if (strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0)
+        node = port_self()->rank->node;
+    else if (!aries_node_of_host(fabric, host, &node))
         return -ENODATA;
-    }
-    if (node >= nodes)
+    if (node >= net_endpoints(cluster_net(cluster)))
         return -ENODATA;
-    *nic_address = aries_nic_address(cluster_aries(cluster), node);
+    *nic_address = aries_nic_address(fabric, node);
     return 0;
 }
 

@@ -65,6 +65,13 @@ void aries_fabric_check(struct aries_fabric *fabric, bool on);
 void aries_fabric_abandon_events(struct aries_fabric *fabric);
 uint32_t aries_nic_address(const struct aries_fabric *fabric,
                            uint32_t node); /* PE address, 18 bits */
+/*
+ * The node of a host that is named as on a Cray system: by its NIC's address (a number), nid00005,
+ * an IP address (10.128.0.6 is node 5, and so is 127.128.0.6) or c0-0c0s1n1. False: the text is no
+ * such name, or no node has this IP address, and *node is as before. A number or place that no node
+ * has is true, with a *node beyond the last one.
+ */
+bool aries_node_of_host(const struct aries_fabric *fabric, const char *host, uint32_t *node);
 
 /* Makes (ptag, cookie) known on every node, as ALPS does before a job starts. */
 void aries_job_configure(struct aries_fabric *fabric, uint64_t job_id, uint8_t ptag,

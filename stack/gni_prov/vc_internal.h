@@ -30,6 +30,8 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn);
 /* Sets up GNI's side of a connection, from both descriptions. 0, -FI_EAGAIN, -errno. */
 int gnip_vc_wire(struct gnip_vc *vc);
 void gnip_vc_now_connected(struct gnip_vc *vc);
+/* Repeats the request, which was delivered and has had no answer. */
+void gnip_vc_request_again(struct gnip_vc *vc);
 /* Does what its state requires: at once if possible, else by the cm_nic's progress. */
 void gnip_vc_advance(struct gnip_vc *vc);
 /*

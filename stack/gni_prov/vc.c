@@ -81,7 +81,7 @@ void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
     else if (vc->blocked == GNIP_BLOCKED_UNKNOWN)
         gnip_vc_schedule(vc);
     else
-        gnip_vc_await(vc);
+        gnip_vc_await_room(vc);
 }
 
 bool gnip_vc_withdraw(struct gnip_vc *vc, struct gnip_req *req)
@@ -452,7 +452,7 @@ static gnip_noinline uint32_t run_work(struct gnip_vc *vc)
 
         if (rc == -FI_EAGAIN) {
             gnip_queue_prepend(&vc->work, link);
-            gnip_vc_await(vc);
+            gnip_vc_await_room(vc);
             break;
         }
         if (rc != 0)
@@ -477,7 +477,7 @@ static gnip_noinline uint32_t push(struct gnip_vc *vc)
         gnip_queue_pop(&vc->tx_queue);
         if (issue(vc, req) != 0) {
             gnip_queue_prepend(&vc->tx_queue, link);
-            gnip_vc_await(vc);
+            gnip_vc_await_room(vc);
             break;
         }
         done++;

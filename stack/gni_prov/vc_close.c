@@ -273,7 +273,8 @@ static bool agreed(struct gnip_vc *vc)
     if (vc->close_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
         vc->close_due = false;
         vc->close_sent = true;
-        gnip_vc_await(vc);
+        if (!vc->closing)
+            gnip_vc_await(vc);
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
         poll_for_close(vc);

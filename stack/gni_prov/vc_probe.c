@@ -44,8 +44,11 @@ gnip_cold void gnip_vc_begin_to_await(struct gnip_vc *vc)
 
 /* ---- one VC ---------------------------------------------------------------------------------- */
 
+/* A VC that closes waits for a limited time only, and its end must not wait for a probe. */
 static bool still_awaits(struct gnip_vc *vc)
 {
+    if (vc->closing)
+        return false;
     switch (vc->state) {
     case GNIP_VC_CONNECTED:
         return !gnip_queue_empty(&vc->tx_queue) || !gnip_queue_empty(&vc->work) ||
@@ -53,7 +56,7 @@ static bool still_awaits(struct gnip_vc *vc)
     case GNIP_VC_TERMINATING:
         return vc->close_sent && !vc->peer_gone;
     case GNIP_VC_CONNECTING:
-        return vc->posted && !vc->closing && vc->ep->type != FI_EP_MSG;
+        return vc->posted && vc->ep->type != FI_EP_MSG;
     default:
         return false;
     }

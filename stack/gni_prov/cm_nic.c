@@ -299,13 +299,46 @@ static int wait_limit(struct gnip_cm_nic *cm_nic, int idle_limit)
     cm_nic->work_added = false;
     cm_nic->sleeping = limit != 0;
     gnip_unlock(&cm_nic->lock);
+    if (__atomic_load_n(&cm_nic->awaits, __ATOMIC_SEQ_CST) && (limit < 0 || limit > GNIP_PROBE_MS))
+        limit = GNIP_PROBE_MS;
     return limit;
+}
+
+static void wake_data_helpers(struct gnip_cm_nic *cm_nic)
+{
+    const struct gnip_ep *ep;
+
+    gnip_lock(&cm_nic->lock);
+    for (uint32_t i = 0; i < cm_nic->ep_buckets; i++)
+        for (ep = cm_nic->eps[i]; ep != NULL; ep = ep->cm_next)
+            if (ep->nic != NULL && __atomic_load_n(&ep->nic->awaits, __ATOMIC_SEQ_CST))
+                gnip_nic_wake_helper(ep->nic);
+    gnip_unlock(&cm_nic->lock);
+}
+
+/*
+ * A request without an answer is repeated by the data helper (vc_probe.c), which sleeps if there
+ * was no traffic yet. `since`: when this thread first saw that a request was sent; 0: it did not.
+ */
+static uint64_t watch_requests(struct gnip_cm_nic *cm_nic, uint64_t since)
+{
+    uint64_t time;
+
+    if (!__atomic_load_n(&cm_nic->awaits, __ATOMIC_SEQ_CST))
+        return 0;
+    time = port_now();
+    if (since == 0 || time - since < GNIP_PROBE_MS * UINT64_C(1000000))
+        return since != 0 ? since : time;
+    __atomic_store_n(&cm_nic->awaits, false, __ATOMIC_SEQ_CST);
+    wake_data_helpers(cm_nic);
+    return 0;
 }
 
 static void helper(void *argument)
 {
     struct gnip_cm_nic *cm_nic = argument;
     int idle_limit = cm_nic->datagram_timeout;
+    uint64_t since = 0;
 
     while (!stopping(cm_nic)) {
         gnip_datagram_poll(cm_nic, true, wait_limit(cm_nic, idle_limit));
@@ -314,6 +347,7 @@ static void helper(void *argument)
         gnip_unlock(&cm_nic->lock);
         if (stopping(cm_nic))
             break;
+        since = watch_requests(cm_nic, since);
         accept_remaining(cm_nic);
         run_work(cm_nic);
     }

@@ -46,6 +46,7 @@ struct gnip_cm_nic {
     bool enabled;
     bool sleeping; /* the helper waits for datagrams only: wake it for anything else */
     bool work_added; /* a job was added that has not been tried yet */
+    bool awaits; /* a connection request was sent, which may have no answer; atomic */
     struct gnip_gate gate; /* for gnip_ep.cm_users, gnip_work.users */
     struct port_thread *helper;
     bool stop;

@@ -26,7 +26,7 @@ struct gnip_auth {
 struct gnip_counts {
     uint64_t conn_req, conn_resp, conn_nak; /* messages sent */
     uint64_t doorbells, window_stalls, credit_stalls, txd_stalls;
-    uint64_t rx_overruns, ignored, replays;
+    uint64_t rx_overruns, ignored, replays, probes;
     uint64_t cdm_created;
     uint64_t transitions[7][7]; /* of VCs: [from][to], enum gnip_vc_state; [0][NONE]: new VCs */
     uint64_t closes, datagrams_failed, mailboxes_lost, illegal_transitions;

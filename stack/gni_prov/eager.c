@@ -43,6 +43,8 @@ static void sent(struct gnip_txd *txd, gni_return_t status)
         entry.op_context = req->context;
         entry.flags = FI_MSG | FI_SEND | (req->flags & FI_TAGGED);
         gnip_req_complete(req, &entry, FI_ADDR_NOTAVAIL);
+    } else {
+        gnip_vc_await(vc);
     }
     gnip_unlock(&ep->lock);
 }

@@ -262,6 +262,7 @@ static void destroy(struct gnip_nic *nic)
     struct gnip_vc *vc;
 
     stop_helper(nic);
+    gnip_nic_stop_probes(nic);
     release_gni(nic);
     while ((vc = nic->vc_pool) != NULL) {
         nic->vc_pool = vc->name_next;
@@ -297,6 +298,7 @@ static int bring_up(struct gnip_nic *nic, uint32_t cdm_id, bool automatic)
 void gnip_nic_suspend(struct gnip_nic *nic)
 {
     stop_helper(nic);
+    gnip_nic_stop_probes(nic);
     release_gni(nic);
 }
 

@@ -6,6 +6,9 @@
 #include "lock.h"
 #include "params.h"
 #include "port/list.h"
+#include "port/port.h"
+
+#define GNIP_PROBE_MS 1000 /* from one probe of a peer to the next one (vc_probe.c) */
 
 struct gnip_nic {
     struct gnip_lock lock; /* for GNI calls on this NIC, except GNI_CqTestEvent */
@@ -49,6 +52,9 @@ struct gnip_nic {
     uint32_t polls; /* by all threads, if there is a helper; some may not be counted */
     bool stop; /* asks the helper to end */
     bool asleep; /* the helper sleeps until an event; atomic */
+    bool awaits; /* a VC does; atomic */
+    bool probe_timer_runs; /* without a helper; under vc_lock */
+    struct port_timer probe_timer;
     struct gnip_watch *watch; /* NULL: no subscription to reports; under lock */
 };
 /*

@@ -58,6 +58,14 @@ static inline void gnip_vc_wake(struct gnip_nic *nic, struct gnip_vc *vc)
 
 /* Events were lost: every VC polls its mailbox. vc_lock is held. */
 void gnip_nic_wake_all(struct gnip_nic *nic);
+/*
+ * vc_probe.c: probes the peers of VCs that await something, once in GNIP_PROBE_MS. The first
+ * function is for a NIC without a helper, after a pass that found nothing. The helper calls the
+ * second one, with the time of the last probes (0: none); returns the new one.
+ */
+void gnip_nic_probe_peers(struct gnip_nic *nic);
+uint64_t gnip_nic_helper_probes(struct gnip_nic *nic, uint64_t last);
+void gnip_nic_stop_probes(struct gnip_nic *nic); /* before its memory is freed */
 /* The thread that makes progress while the application does something else. */
 void gnip_nic_helper(void *nic);
 

@@ -303,6 +303,8 @@ uint32_t gnip_nic_progress(struct gnip_nic *nic, uint32_t *polls)
     if (nic->helper != NULL)
         __atomic_store_n(&nic->polls, __atomic_load_n(&nic->polls, __ATOMIC_RELAXED) + 1,
                          __ATOMIC_RELAXED);
+    else if (gnip_unlikely(__atomic_load_n(&nic->awaits, __ATOMIC_RELAXED)) && done == 0)
+        gnip_nic_probe_peers(nic);
     return done + run_ready(nic);
 }
 
@@ -378,8 +380,10 @@ static void leave_to_others(void)
  * sleeps then never wakes if the application waits for something else. So the helper polls again a
  * few times, for as long as the network may repeat a message.
  */
-static uint64_t sleep_limit(uint32_t milliseconds)
+static uint64_t sleep_limit(const struct gnip_nic *nic, uint32_t milliseconds)
 {
+    if (__atomic_load_n(&nic->awaits, __ATOMIC_SEQ_CST) && milliseconds > GNIP_PROBE_MS)
+        return GNIP_PROBE_MS;
     return milliseconds <= SLEEP_LAST_MS ? milliseconds : UINT64_MAX;
 }
 
@@ -395,19 +399,25 @@ void gnip_nic_helper(void *argument)
     struct gnip_nic *nic = argument;
     gni_cq_handle_t queues[2] = {nic->tx_cq_blk, nic->rx_cq_blk};
     uint32_t which, milliseconds = SLEEP_LAST_MS + 1;
+    uint64_t probed = 0;
     gni_return_t rc;
 
     while (!stopping(nic)) {
-        __atomic_store_n(&nic->asleep, sleep_limit(milliseconds) == UINT64_MAX, __ATOMIC_SEQ_CST);
-        rc = GNI_CqVectorMonitor(queues, 2, sleep_limit(milliseconds), &which);
+        /* first, so that a VC that begins to await something now wakes this thread */
+        __atomic_store_n(&nic->asleep, milliseconds > SLEEP_LAST_MS, __ATOMIC_SEQ_CST);
+        rc = GNI_CqVectorMonitor(queues, 2, sleep_limit(nic, milliseconds), &which);
         __atomic_store_n(&nic->asleep, false, __ATOMIC_SEQ_CST);
         if (rc == GNI_RC_INVALID_PARAM)
             break; /* the queues are gone, as the NIC is being destroyed */
         if (rc == GNI_RC_ERROR_NOMEM || rc == GNI_RC_ERROR_RESOURCE)
             gnip_pause(RETRY_NS);
-        milliseconds = rc == GNI_RC_TIMEOUT ? 2 * milliseconds : SLEEP_FIRST_MS;
+        if (rc != GNI_RC_TIMEOUT)
+            milliseconds = SLEEP_FIRST_MS;
+        else if (milliseconds <= SLEEP_LAST_MS)
+            milliseconds *= 2;
         if (rc == GNI_RC_TIMEOUT)
             poll_all(nic);
+        probed = gnip_nic_helper_probes(nic, probed);
         if (!stopping(nic) && !work(nic))
             leave_to_others();
     }

@@ -251,6 +251,7 @@ static gnip_noinline uint32_t send_events(struct gnip_vc *vc)
         if (rc == -FI_EAGAIN) {
             vc->remote_events_blocked =
                 vc->blocked == GNIP_BLOCKED_WINDOW || vc->blocked == GNIP_BLOCKED_MAILBOX;
+            gnip_vc_await_room(vc);
             break;
         }
         gnip_queue_pop(&vc->remote_events);

@@ -98,6 +98,8 @@ static void started(struct gnip_txd *txd, gni_return_t status)
         finish_send(req);
     } else if (req->delivered) {
         finish_send(req);
+    } else {
+        gnip_vc_await(req->vc);
     }
     gnip_unlock(&ep->lock);
 }

@@ -80,6 +80,8 @@ void gnip_vc_submit(struct gnip_vc *vc, struct gnip_req *req)
         gnip_vc_connect(vc);
     else if (vc->blocked == GNIP_BLOCKED_UNKNOWN)
         gnip_vc_schedule(vc);
+    else
+        gnip_vc_await_room(vc);
 }
 
 bool gnip_vc_withdraw(struct gnip_vc *vc, struct gnip_req *req)
@@ -385,6 +387,7 @@ static uint32_t receive(struct gnip_vc *vc)
     events = read_event_count(vc);
     if (gnip_unlikely(__atomic_load_n(&vc->rx_ready, __ATOMIC_RELAXED) != GNIP_RX_EVENTS)) {
         all = true;
+        gnip_vc_probe(vc);
         /* Messages that arrive from now on set it again. */
         if (__atomic_exchange_n(&vc->rx_ready, GNIP_RX_EVENTS, __ATOMIC_RELAXED) == GNIP_RX_LOST) {
             vc->rx_unannounced = vc->mailbox_credits;
@@ -449,6 +452,7 @@ static gnip_noinline uint32_t run_work(struct gnip_vc *vc)
 
         if (rc == -FI_EAGAIN) {
             gnip_queue_prepend(&vc->work, link);
+            gnip_vc_await_room(vc);
             break;
         }
         if (rc != 0)
@@ -473,6 +477,7 @@ static gnip_noinline uint32_t push(struct gnip_vc *vc)
         gnip_queue_pop(&vc->tx_queue);
         if (issue(vc, req) != 0) {
             gnip_queue_prepend(&vc->tx_queue, link);
+            gnip_vc_await_room(vc);
             break;
         }
         done++;

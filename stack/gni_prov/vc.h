@@ -72,6 +72,8 @@ struct gnip_vc { /* under ep->lock, except what is said */
     bool quiesce_sent, quiesce_requested; /* by us, by the peer */
     bool is_self;
     bool credits_deferred; /* an ACK that only carries credits is in `work` */
+    bool awaits, probe_due; /* the peer must act; vc_probe.c; atomic */
+    uint16_t probes; /* that were due since it awaits something */
     uint64_t sent_at, rung_at; /* port_now(), for doorbells; only if the peer wants them */
     uint16_t peer_key_offset;
     uint64_t peer_caps;
@@ -105,6 +107,7 @@ struct gnip_vc { /* under ep->lock, except what is said */
     bool waits_for_cq; /* is in that list */
     uint64_t recent_key; /* 0: none; and the handle for it */
     gni_mem_handle_t recent_handle;
+    void *probe; /* where the word arrives that is read at the peer; NULL: none is in flight */
     bool event_waits; /* `event` has come, and recv_cq has no memory for its entry */
     struct gnip_remote_event event;
 };
@@ -177,6 +180,18 @@ static inline bool gnip_vc_rings_eager(struct gnip_vc *vc, bool answer)
 {
     return gnip_unlikely(vc->peer_flags & GNIP_CONN_AUTO) && (gnip_vc_was_idle(vc) || answer);
 }
+
+/*
+ * vc_probe.c. Something waits until the peer acts, and no transaction may be in flight that would
+ * fail if the peer died. ep->lock is held.
+ */
+void gnip_vc_begin_to_await(struct gnip_vc *vc);
+static inline void gnip_vc_await(struct gnip_vc *vc)
+{
+    if (gnip_unlikely(!vc->awaits))
+        gnip_vc_begin_to_await(vc);
+}
+void gnip_vc_probe(struct gnip_vc *vc); /* a probe was due */
 
 /*
  * For MSG endpoints, which have connection messages of their own. The first function describes our

@@ -273,6 +273,8 @@ static bool agreed(struct gnip_vc *vc)
     if (vc->close_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
         vc->close_due = false;
         vc->close_sent = true;
+        if (!vc->closing)
+            gnip_vc_await(vc);
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
         poll_for_close(vc);
@@ -345,7 +347,7 @@ static void end(struct gnip_vc *vc)
         gnip_vc_id_put(vc->nic, vc->id);
     vc->id = vc->peer_id = 0;
     vc->close_sent = vc->ack_sent = vc->close_due = vc->ack_due = false;
-    vc->exposed = vc->peer_gone = vc->broken = false;
+    vc->exposed = vc->peer_gone = vc->broken = vc->awaits = false;
     vc->quiescing = vc->quiesce_sent = vc->quiesce_requested = false;
     gnip_vc_move(vc, GNIP_VC_TERMINATED);
     gnip_vc_resume(vc);
@@ -372,6 +374,7 @@ void gnip_vc_resume(struct gnip_vc *vc)
 gnip_cold uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
 {
     gnip_assert_held(&vc->ep->lock);
+    gnip_vc_probe(vc);
     switch (vc->state) {
     case GNIP_VC_TERMINATING:
         if (!agreed(vc)) {

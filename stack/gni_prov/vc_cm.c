@@ -294,6 +294,7 @@ static int request(struct gnip_vc *vc)
     describe(vc, &conn);
     conn.type = GNIP_CONN_REQ;
     conn.target_cdm = vc->peer.cdm_id;
+    __atomic_store_n(&vc->ep->cm_nic->awaits, true, __ATOMIC_SEQ_CST);
     rc = gnip_cm_send(vc->ep->cm_nic, vc->peer.device_addr, vc->peer.cm_nic_cdm_id, &conn,
                       sizeof(conn));
     if (rc != 0)
@@ -302,7 +303,22 @@ static int request(struct gnip_vc *vc)
     vc->nic->ctx->counts.conn_req++;
     vc->posted = vc->exposed = true;
     gnip_vc_move(vc, GNIP_VC_CONNECTING);
+    gnip_vc_await(vc);
     return 0;
+}
+
+void gnip_vc_request_again(struct gnip_vc *vc)
+{
+    struct gnip_conn conn;
+
+    gnip_assert_held(&vc->ep->lock);
+    assert(vc->state == GNIP_VC_CONNECTING && vc->posted && vc->id != 0);
+    describe(vc, &conn);
+    conn.type = GNIP_CONN_REQ;
+    conn.target_cdm = vc->peer.cdm_id;
+    if (gnip_cm_send(vc->ep->cm_nic, vc->peer.device_addr, vc->peer.cm_nic_cdm_id, &conn,
+                     sizeof(conn)) == 0) /* else the first one is still in flight */
+        vc->nic->ctx->counts.conn_req++;
 }
 
 /* An endpoint that is not enabled has no store for messages yet. */

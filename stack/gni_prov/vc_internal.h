@@ -23,6 +23,13 @@ enum gnip_blocked {
 void gnip_vc_detach(struct gnip_vc *vc); /* removes it from its EP; ep->lock is held */
 void gnip_vc_pool(struct gnip_vc *vc); /* returns its memory to the NIC */
 
+/* Something could not be sent. If the peer must make room for it, the VC awaits that. */
+static inline void gnip_vc_await_room(struct gnip_vc *vc)
+{
+    if (vc->blocked == GNIP_BLOCKED_MAILBOX || vc->blocked == GNIP_BLOCKED_WINDOW)
+        gnip_vc_await(vc);
+}
+
 /* vc_cm.c */
 bool gnip_vc_fits(const struct gnip_conn *conn); /* we can work with such a description */
 /* takes over the peer's description */
@@ -30,6 +37,8 @@ void gnip_vc_adopt(struct gnip_vc *vc, const struct gnip_conn *conn);
 /* Sets up GNI's side of a connection, from both descriptions. 0, -FI_EAGAIN, -errno. */
 int gnip_vc_wire(struct gnip_vc *vc);
 void gnip_vc_now_connected(struct gnip_vc *vc);
+/* Repeats the request, which was delivered and has had no answer. */
+void gnip_vc_request_again(struct gnip_vc *vc);
 /* Does what its state requires: at once if possible, else by the cm_nic's progress. */
 void gnip_vc_advance(struct gnip_vc *vc);
 /*

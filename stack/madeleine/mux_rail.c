@@ -138,7 +138,10 @@ int mad_mux_send_long(struct mad_mux_peer *peer, p_mad_buffer_t first, size_t by
     for (int i = 0; i < count; i++) {
         pieces[i].peer = peer;
         pieces[i].blocks = first;
-        if (i != 0)
+        /* The receiver does not wait for an empty piece, which could come after its memory has
+         * gone. */
+        pieces[i].done = pieces[i].length == 0;
+        if (i != 0 && !pieces[i].done)
             hand_over(&own->rails[i], &pieces[i]);
     }
     port_mutex_unlock(&own->mutex);

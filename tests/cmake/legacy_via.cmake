@@ -22,12 +22,25 @@ if(TARGET madeleine_sim)
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/legacy/include
     ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
-  jacquard_test(mad_matrix FULL SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_test.c ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_driver.c
+  jacquard_test(mad_matrix SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_test.c ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_driver.c
     ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/engine/include
-    ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+    ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit ${CMAKE_SOURCE_DIR}/tests)
   target_link_options(mad_matrix PRIVATE -Wl,--wrap=mad_tcp_register)
+  # All 1,000 seeds of the sets of links and 50 of the drivers, in parts of one to two minutes, which ctest -j runs side by side.
+  foreach(part RANGE 1 10)
+    foreach(what IN ITEMS links drivers)
+      set(seeds 100)
+      if(what STREQUAL drivers)
+        set(seeds 5)
+      endif()
+      math(EXPR first "(${part} - 1) * ${seeds} + 1")
+      math(EXPR last "${part} * ${seeds}")
+      add_test(NAME mad_matrix_${what}_${part}.full COMMAND mad_matrix *${what} ${first} ${last} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+      set_tests_properties(mad_matrix_${what}_${part}.full PROPERTIES LABELS "full;madeleine" TIMEOUT 3600 ENVIRONMENT JACQUARD_FULL=1)
+    endforeach()
+  endforeach()
   target_link_options(mad_book PRIVATE -Wl,--wrap=mad_send_block,--wrap=mad_send_end,--wrap=VipPostSend)
   target_link_options(mad_via PRIVATE -Wl,--wrap=VipPostSend,--wrap=VipRegisterMem,--wrap=VipDeregisterMem)
   target_link_options(mad_sbp PRIVATE -Wl,--wrap=returnfullbuffer,--wrap=port_piece_received)

@@ -406,7 +406,7 @@ static int holdings_of(struct rank *rank, struct holdings *held)
  */
 static int reopen_body(struct rank *rank)
 {
-    enum { ROUNDS = 1000, WARM = 10, SLACK = 128 << 10 };
+    enum { ROUNDS = 1000, WARM = 100, SLACK = 128 << 10 };
     struct holdings first = {0}, last;
     uint64_t i;
     struct gni_memory memory;

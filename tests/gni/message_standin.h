@@ -356,6 +356,11 @@ void gnip_vc_doorbell(struct gnip_vc *on)
 {
 }
 
+void gnip_vc_begin_to_await(struct gnip_vc *on)
+{
+    on->awaits = true;
+}
+
 bool gnip_vc_was_idle(struct gnip_vc *on)
 {
     return false;

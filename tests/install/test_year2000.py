@@ -110,6 +110,10 @@ def test_a_client_and_a_server_of_vipl(compiled, tmp_path):
     assert simulate(compiled("via_server", "vipl"), tmp_path, 2, "nid00000") == ["client: 0 bad", "server: 0 bad"]
 
 
+def test_remote_writes_of_vipl_without_a_protection_tag(compiled, tmp_path):
+    assert simulate(compiled("via_rdma", "vipl"), tmp_path, 2, "nid00000", "nid00001") == ["first: 0 errors", "second: 0 errors"]
+
+
 def test_copies_dma_and_interrupts_of_sisci(compiled, tmp_path):
     assert simulate(compiled("sci_copy", "sisci"), tmp_path, 2, "4", "8") == ["0 bad"]
 

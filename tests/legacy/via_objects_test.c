@@ -105,8 +105,14 @@ static void memory_main(struct process *self)
     attributes.EnableRdmaRead = VIP_TRUE;
     IS(VipRegisterMem(self->nic, self->arena, 10, &attributes, &one), VIP_INVALID_RDMAREAD);
     attributes.EnableRdmaRead = VIP_FALSE;
-    attributes.Ptag = NULL;
+    attributes.Ptag = (void *)77;
     IS(VipRegisterMem(self->nic, self->arena, 10, &attributes, &one), VIP_INVALID_PTAG);
+    attributes.Ptag = NULL; /* no protection */
+    IS(VipRegisterMem(self->nic, self->arena, 10, &attributes, &one), VIP_SUCCESS);
+    IS(VipQueryMem(self->nic, self->arena, one, &found), VIP_SUCCESS);
+    CHECK(found.Ptag == NULL);
+    IS(VipSetMemAttributes(self->nic, self->arena, one, &attributes), VIP_SUCCESS);
+    IS(VipDeregisterMem(self->nic, self->arena, one), VIP_SUCCESS);
     attributes.Ptag = self->ptag;
     began = sim_local_time();
     IS(VipRegisterMem(self->nic, self->arena, 8192, &attributes, &one), VIP_SUCCESS);
@@ -174,7 +180,7 @@ static void vi_main(struct process *self)
     a.QoS = &a;
     IS(create(self, a), VIP_INVALID_QOS);
     a = self->attributes;
-    a.Ptag = NULL;
+    a.Ptag = (void *)77;
     IS(create(self, a), VIP_INVALID_PTAG);
     a = self->attributes;
     a.EnableRdmaRead = VIP_TRUE;

@@ -394,17 +394,28 @@ static void run_sets(uint64_t seed)
     }
 }
 
+/* A part of the slow set: these seeds instead of all. */
+static struct {
+    long first, last; /* 0: not given */
+} part;
+
+static void run_seeds(void (*run)(uint64_t seed), long seeds)
+{
+    long first = part.last != 0 ? part.first : 1, last = part.last != 0 ? part.last : seeds;
+
+    assert_true(first >= 1 && first <= last && last <= seeds);
+    for (long seed = first; seed <= last; seed++)
+        in_a_process(run, (uint64_t)seed);
+}
+
 static void mad_22_mad_43_mad_49_twelve_sets_of_links(void **state)
 {
-    long seeds = test_seeds(3, 1000);
-
     sets_run =
         mmap(NULL, sizeof(*sets_run), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(sets_run != MAP_FAILED);
     sets_run->messages = (int)test_full(240, 2000);
     traffic.longest = BYTES;
-    for (long seed = 1; seed <= seeds; seed++)
-        in_a_process(run_sets, (uint64_t)seed);
+    run_seeds(run_sets, test_seeds(3, 1000));
     assert_true(sets_run->waited > 0);
     munmap(sets_run, sizeof(*sets_run));
 }
@@ -442,10 +453,13 @@ static const struct {
     {ARIES, "MAD_ADAPTERS: gni, MAD_GNI_SMSG_MAX: '1024', MAD_GNI_BTE_MIN: '8192'", PLAIN},
     {LNET, "MAD_ADAPTERS: lnet", PLAIN},
     {LNET, "MAD_ADAPTERS: lnet, MAD_LNET_EAGER_MAX: '500'", PLAIN},
+    {ARIES, "MAD_ADAPTERS: mpi", PLAIN},
     {BOTH, "MAD_ADAPTERS: 'gni,lnet'", VIRTUAL},
+    {BOTH, "MAD_ADAPTERS: 'mpi,lnet'", VIRTUAL},
     {TWO("sci", "ethernet"), "MAD_ADAPTERS: 'sisci,tcp'", VIRTUAL},
     {TWO("via", "sbp"), "MAD_ADAPTERS: 'via:/dev/via_eth0,sbp'", VIRTUAL},
     {BOTH, "MAD_ADAPTERS: 'gni,lnet', MAD_MUX_SPLIT: '20000'", MULTIPLEXED},
+    {BOTH, "MAD_ADAPTERS: 'mpi,gni'", MULTIPLEXED},
     {TWO("sci", "ethernet"), "MAD_ADAPTERS: 'sisci,tcp'", MULTIPLEXED},
     {TWO("via", "sbp"), "MAD_ADAPTERS: 'via:/dev/via_eth0,sbp'", MULTIPLEXED},
 };
@@ -468,11 +482,8 @@ static void run_drivers(uint64_t seed)
 
 static void mad_22_mad_33_mad_43_drivers(void **state)
 {
-    long seeds = test_full(1, 50);
-
     traffic.longest = LONG_BYTES;
-    for (long seed = 1; seed <= seeds; seed++)
-        in_a_process(run_drivers, (uint64_t)seed);
+    run_seeds(run_drivers, test_full(1, 50));
 }
 
 static int fill_contents(void **state)
@@ -484,7 +495,7 @@ static int fill_contents(void **state)
     return 0;
 }
 
-/* The argument: a pattern of the names of tests. */
+/* The arguments: a pattern of the names of tests; the first and the last seed. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -494,5 +505,9 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
+    if (argc > 3) {
+        part.first = strtol(argv[2], NULL, 10);
+        part.last = strtol(argv[3], NULL, 10);
+    }
     return cmocka_run_group_tests(tests, fill_contents, NULL);
 }

@@ -218,6 +218,43 @@ static void flow(void)
         end_number(begin_number(subs[1], i));
 }
 
+/* ---- rails of unequal rates ------------------------------------------------------------------ */
+
+static void send_long(size_t length, int seed)
+{
+    p_mad_connection_t out = mad_begin_packing(subs[1], 1);
+
+    fill(length, seed);
+    mad_pack(out, memory, length, mad_send_CHEAPER, mad_receive_CHEAPER);
+    mad_end_packing(out);
+}
+
+static void receive_long(size_t length, int seed)
+{
+    p_mad_connection_t in = mad_begin_unpacking(subs[1]);
+
+    CHECK(in != NULL);
+    mad_unpack(in, memory, length, mad_send_CHEAPER, mad_receive_CHEAPER);
+    mad_end_unpacking(in);
+    CHECK(is(length, seed));
+}
+
+/* Long messages, by which both rails are measured; then some of which the slow rail gets nothing.
+ */
+static void uneven(void)
+{
+    for (int i = 0; i < 40 && rank < 2; i++) {
+        size_t length = i < 4 ? 1 << 20 : (size_t)(10000 + 100 * i);
+
+        if (rank == 0) {
+            send_long(length, i);
+        } else {
+            receive_long(length, i);
+            usleep(1000); /* whatever comes late finds no memory */
+        }
+    }
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* The receiver expects two short blocks where a long one comes: both sides learn it. */
@@ -334,9 +371,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"modes", every_mode}, {"independent", independent},
-                 {"flow", flow},        {"wrong", wrong},
-                 {"usage", usage},      {"killed", killed}};
+    } cases[] = {
+        {"modes", every_mode}, {"independent", independent}, {"flow", flow},    {"wrong", wrong},
+        {"usage", usage},      {"killed", killed},           {"uneven", uneven}};
 
     signal(SIGUSR1, SIG_IGN); /* by which the process manager tells of a death */
     session = mad_init(&argc, argv, NULL, NULL);

@@ -52,6 +52,16 @@ def test_a_receiver_that_is_late(compiled, tmp_path, adapters):  # noqa: F811
     run_case(compiled, tmp_path, adapters, "flow", AGGREGATE="1", MAD_MUX_WINDOW="9000", MAD_MUX_PACKET="5000")
 
 
+def test_a_slow_rail_gets_nothing(compiled, tmp_path):  # noqa: F811
+    """Blocks of which the slow rail's share is less than a page: they leave on the fast one alone."""
+    program = compiled("muxed", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+    slow = lnet_on(2)
+    slow["networks"][1] |= {"link_rate_GBps": 0.1, "link_latency": "10us"}
+    result, lines = simulate(program, "uneven", folder=tmp_path, variables={"MAD_ADAPTERS": "gni,lnet", "MAD_MUX_SPLIT": "9000"}, **slow)
+    assert result.exit_code == 0, result.report()
+    assert lines == ["uneven"] * 2
+
+
 @pytest.mark.parametrize("adapters", ["tcp", "gni+"])
 @pytest.mark.parametrize("case", ["wrong", "usage"])
 def test_wrong_messages_and_calls(compiled, tmp_path, adapters, case):  # noqa: F811

@@ -13,6 +13,14 @@
 extern "C" {
 #endif
 
+/* The headers of the time mark parameters with them, and so do programs. */
+#ifndef IN
+#define IN
+#endif
+#ifndef OUT
+#define OUT
+#endif
+
 /* ---- scalars and handles --------------------------------------------------------------------- */
 
 typedef void *VIP_PVOID;
@@ -163,7 +171,8 @@ typedef struct {
     VIP_BOOLEAN EnableRdmaRead;
 } VIP_VI_ATTRIBUTES;
 
-typedef struct {
+/* Ptag NULL, here and in a VI's attributes: no protection by tags. It goes with all tags. */
+typedef struct _VIP_MEM_ATTRIBUTES {
     VIP_PROTECTION_HANDLE Ptag;
     VIP_BOOLEAN EnableRdmaWrite;
     VIP_BOOLEAN EnableRdmaRead;
@@ -172,7 +181,7 @@ typedef struct {
 typedef struct {
     VIP_UINT16 HostAddressLen;
     VIP_UINT16 DiscriminatorLen;
-    VIP_UINT8 HostAddress[]; /* that many bytes, and the discriminator behind them */
+    VIP_UINT8 HostAddress[1]; /* HostAddressLen bytes, and the discriminator behind them */
 } VIP_NET_ADDRESS;
 
 typedef struct {
@@ -200,14 +209,14 @@ typedef struct {
 
 /* ---- asynchronous errors --------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum _VIP_RESOURCE_CODE {
     VIP_RESOURCE_NIC,
     VIP_RESOURCE_VI,
     VIP_RESOURCE_CQ,
     VIP_RESOURCE_DESCRIPTOR
 } VIP_RESOURCE_CODE;
 
-typedef enum {
+typedef enum _VIP_ERROR_CODE {
     VIP_ERROR_POST_DESC,
     VIP_ERROR_CONN_LOST,
     VIP_ERROR_RECVQ_EMPTY,
@@ -221,7 +230,7 @@ typedef enum {
     VIP_ERROR_CATASTROPHIC
 } VIP_ERROR_CODE;
 
-typedef struct {
+typedef struct _VIP_ERROR_DESCRIPTOR {
     VIP_NIC_HANDLE NicHandle;
     VIP_VI_HANDLE ViHandle;
     VIP_CQ_HANDLE CQHandle;

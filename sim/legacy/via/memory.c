@@ -36,7 +36,8 @@ bool via_region_covers(const struct via_nic *nic, VIP_MEM_HANDLE handle,
 {
     const struct via_region *region = via_region_get(nic, handle);
 
-    return region != NULL && region->ptag == ptag && address + length >= address &&
+    return region != NULL && (ptag == NULL || region->ptag == NULL || region->ptag == ptag) &&
+           address + length >= address &&
            address >= round_down(region->address) &&
            address + length <= round_up(region->address + region->length);
 }
@@ -63,8 +64,7 @@ static void spend(const struct via_nic *nic, enum via_param fixed, enum via_para
 static VIP_RETURN check(const struct via_nic *nic, const VIP_MEM_ATTRIBUTES *attributes,
                         struct via_ptag **ptag)
 {
-    *ptag = via_handle_get(nic->process, VIA_HANDLE_PTAG, attributes->Ptag);
-    if (*ptag == NULL || (*ptag)->nic != nic)
+    if (!via_ptag_find(nic, attributes->Ptag, ptag))
         return VIP_INVALID_PTAG;
     return attributes->EnableRdmaRead ? VIP_INVALID_RDMAREAD : VIP_SUCCESS;
 }
@@ -110,7 +110,7 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
                                   .length = Length,
                                   .ptag = ptag,
                                   .write = MemAttributes->EnableRdmaWrite != VIP_FALSE};
-    ptag->users++;
+    via_ptag_use(ptag);
     nic->region_count++;
     nic->registered += Length;
     nic->process->devices->registered++;
@@ -136,9 +136,9 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
 
     if (region == NULL)
         return VIP_INVALID_PARAMETER;
-    assert(region->ptag->users > 0 && nic->region_count > 0 && nic->registered >= region->length);
+    assert(nic->region_count > 0 && nic->registered >= region->length);
     region->used = false;
-    region->ptag->users--;
+    via_ptag_unuse(region->ptag);
     nic->region_count--;
     nic->registered -= region->length;
     nic->process->devices->registered--;
@@ -154,7 +154,8 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VIP_M
     if (region == NULL || MemAttributes == NULL)
         return VIP_INVALID_PARAMETER;
     *MemAttributes =
-        (VIP_MEM_ATTRIBUTES){.Ptag = region->ptag->handle, .EnableRdmaWrite = region->write};
+        (VIP_MEM_ATTRIBUTES){.Ptag = region->ptag != NULL ? region->ptag->handle : NULL,
+                             .EnableRdmaWrite = region->write};
     return VIP_SUCCESS;
 }
 
@@ -171,8 +172,8 @@ VIP_RETURN VipSetMemAttributes(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddres
     rc = check(nic, MemAttributes, &ptag);
     if (rc != VIP_SUCCESS)
         return rc;
-    region->ptag->users--;
-    ptag->users++;
+    via_ptag_unuse(region->ptag);
+    via_ptag_use(ptag);
     region->ptag = ptag;
     region->write = MemAttributes->EnableRdmaWrite != VIP_FALSE;
     return VIP_SUCCESS;

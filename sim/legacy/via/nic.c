@@ -139,6 +139,25 @@ VIP_RETURN VipQuerySystemManagementInfo(VIP_NIC_HANDLE NicHandle, VIP_ULONG Info
 
 /* ---- protection tags ------------------------------------------------------------------------- */
 
+bool via_ptag_find(const struct via_nic *nic, VIP_PROTECTION_HANDLE handle, struct via_ptag **ptag)
+{
+    *ptag = handle != NULL ? via_handle_get(nic->process, VIA_HANDLE_PTAG, handle) : NULL;
+    return handle == NULL || (*ptag != NULL && (*ptag)->nic == nic);
+}
+
+void via_ptag_use(struct via_ptag *ptag)
+{
+    if (ptag != NULL)
+        ptag->users++;
+}
+
+void via_ptag_unuse(struct via_ptag *ptag)
+{
+    assert(ptag == NULL || ptag->users > 0);
+    if (ptag != NULL)
+        ptag->users--;
+}
+
 VIP_RETURN VipCreatePtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE *Ptag)
 {
     struct via_nic *nic = via_nic_get(NicHandle);

@@ -17,7 +17,7 @@ static bool is_one_bit(VIP_RELIABILITY_LEVEL level)
 
 VIP_RETURN via_attributes_check(const struct via_nic *nic, const VIP_VI_ATTRIBUTES *attributes)
 {
-    const struct via_ptag *ptag = via_handle_get(nic->process, VIA_HANDLE_PTAG, attributes->Ptag);
+    struct via_ptag *ptag;
     unsigned supported = (unsigned)nic->process->devices->network->values[VIA_RELIABILITY];
 
     if (!is_one_bit(attributes->ReliabilityLevel) ||
@@ -27,7 +27,7 @@ VIP_RETURN via_attributes_check(const struct via_nic *nic, const VIP_VI_ATTRIBUT
         return VIP_INVALID_MTU;
     if (attributes->QoS != NULL)
         return VIP_INVALID_QOS;
-    if (ptag == NULL || ptag->nic != nic)
+    if (!via_ptag_find(nic, attributes->Ptag, &ptag))
         return VIP_INVALID_PTAG;
     return attributes->EnableRdmaRead ? VIP_INVALID_RDMAREAD : VIP_SUCCESS;
 }
@@ -71,8 +71,8 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttributes
     vi = g_new0(struct via_vi, 1);
     vi->nic = nic;
     vi->attributes = *ViAttributes;
-    vi->ptag = via_handle_get(nic->process, VIA_HANDLE_PTAG, ViAttributes->Ptag);
-    vi->ptag->users++;
+    via_ptag_find(nic, ViAttributes->Ptag, &vi->ptag);
+    via_ptag_use(vi->ptag);
     vi->state = VIP_STATE_IDLE;
     via_queue_init(&vi->send, vi, false, send);
     via_queue_init(&vi->receive, vi, true, receive);
@@ -103,8 +103,8 @@ void via_vi_free(struct via_vi *vi)
     via_connect_forget(vi);
     via_queue_free(&vi->send);
     via_queue_free(&vi->receive);
-    assert(vi->ptag->users > 0 && devices->vis[vi->number] == vi);
-    vi->ptag->users--;
+    assert(devices->vis[vi->number] == vi);
+    via_ptag_unuse(vi->ptag);
     devices->vis[vi->number] = NULL;
     while (*place != vi)
         place = &(*place)->next;
@@ -157,9 +157,9 @@ VIP_RETURN VipSetViAttributes(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *ViAttri
     rc = via_attributes_check(vi->nic, ViAttributes);
     if (rc != VIP_SUCCESS)
         return rc;
-    vi->ptag->users--;
-    vi->ptag = via_handle_get(vi->nic->process, VIA_HANDLE_PTAG, ViAttributes->Ptag);
-    vi->ptag->users++;
+    via_ptag_unuse(vi->ptag);
+    via_ptag_find(vi->nic, ViAttributes->Ptag, &vi->ptag);
+    via_ptag_use(vi->ptag);
     vi->attributes = *ViAttributes;
     return VIP_SUCCESS;
 }

@@ -137,7 +137,7 @@ struct via_region {
     bool used;
     uint8_t generation;
     uint64_t address, length;
-    struct via_ptag *ptag;
+    struct via_ptag *ptag; /* NULL: none */
     VIP_BOOLEAN write;
 };
 
@@ -166,7 +166,14 @@ void via_nic_free(struct via_nic *nic);
 bool via_host_find(const struct via_devices *devices, const VIP_NET_ADDRESS *address,
                    uint32_t *endpoint);
 struct via_region *via_region_get(const struct via_nic *nic, VIP_MEM_HANDLE handle);
-/* Whether the memory is registered under the handle with this tag, page by page. */
+/* The tag of a handle; a NULL handle is no tag. False: it is none of the NIC's. */
+bool via_ptag_find(const struct via_nic *nic, VIP_PROTECTION_HANDLE handle, struct via_ptag **ptag);
+void via_ptag_use(struct via_ptag *ptag);
+void via_ptag_unuse(struct via_ptag *ptag);
+/*
+ * Whether the memory is registered under the handle with this tag, page by page. A VI or region
+ * without a tag (NULL) matches all tags.
+ */
 bool via_region_covers(const struct via_nic *nic, VIP_MEM_HANDLE handle,
                        const struct via_ptag *ptag, uint64_t address, uint64_t length);
 /* Reports an asynchronous error; `vi`, `cq` and `descriptor` may be NULL. */
@@ -220,7 +227,7 @@ struct via_vi {
     uint32_t peer_endpoint;
     VIP_VI_STATE state;
     VIP_VI_ATTRIBUTES attributes;
-    struct via_ptag *ptag;
+    struct via_ptag *ptag; /* NULL: none */
     struct via_queue send, receive;
     uint32_t era; /* counts connections, so that what belongs to an old one is found out */
     sim_time_t ordered; /* nothing of it arrives before what it sent earlier */

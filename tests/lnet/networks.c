@@ -5,6 +5,7 @@
 #include "aries/aries.h"
 #include "engine/fault.h"
 #include "lnd/gni.h"
+#include "lnd/tcp/stream_sim.h"
 #include "lnd/o2ib.h"
 #include "lnd/o2ib/verbs.h"
 #include "net/net.h"
@@ -43,6 +44,7 @@ void wire_open(void)
 
 void wire_close(void)
 {
+    lnet_stream_sim_reset();
     lnet_verbs_end();
     aries_fabric_destroy(aries);
     net_destroy(aries_net);

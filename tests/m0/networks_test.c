@@ -63,6 +63,75 @@ static void transfers(void)
     }
 }
 
+/*
+ * A node asks its router as soon as it has started. A router that starts a second later is found.
+ * If there is none for three seconds, the connection fails, and the messages that wait for it have
+ * an error; the next ones arrive when the router is there.
+ */
+static void router_comes(sim_time_t later, int status)
+{
+    enum { ROUTER = C };
+    struct machine *a = machine_up(A, 1), *b = machine_up(B, 2);
+    struct m0_net_buffer *from = buffer(A, 4096), *to = buffer(B, 4096);
+
+    assert_int_equal(receive(b, to, 4096, 1), 0);
+    paint(from, 0, 4096, 1);
+    assert_int_equal(send_to(a, from, 4096, address(B, 2)), 0);
+    pass(later);
+    host(ROUTER);
+    assert_true(LNetNIInit(LNET_PID_LUSTRE) >= 0);
+    pass(SIM_S);
+    assert_int_equal(count_completions(from), 1);
+    assert_int_equal(completion_of(from, 0)->status, status);
+    assert_int_equal(count_completions(to), status == 0);
+    if (status != 0) {
+        pass(10 * SIM_S); /* both nodes have asked again */
+        assert_int_equal(send_to(a, from, 4096, address(B, 2)), 0);
+        wait_completions(3);
+        assert_int_equal(completion_of(from, 1)->status, 0);
+    }
+    assert_int_equal(completion_of(to, 0)->status, 0);
+    expect_paint(to, 0, 4096, 1);
+}
+
+static void router_comes_soon(void)
+{
+    router_comes(1500 * SIM_MS, 0);
+}
+
+static void router_comes_late(void)
+{
+    router_comes(6 * SIM_S, -EHOSTUNREACH);
+}
+
+static void across_a_router(void (*test)(void))
+{
+    rig_net = SOCKLND;
+    rig_routed = true;
+    lnet_sim_register_drivers();
+    rig_run(test, &(struct world){
+                      .nodes = 3,
+                      .not_started = true,
+                      .settings = {{"live_router_check_interval", "1"},
+                                   {"dead_router_check_interval", "1"}},
+                      .own = {{{"networks", "tcp(eth0)"}, {"routes", "o2ib 10.0.0.3@tcp"}},
+                              {{"networks", "o2ib(ib0)"}, {"routes", "tcp 10.1.0.3@o2ib"}},
+                              {{"networks", "tcp(eth0),o2ib(ib0)"}, {"forwarding", "enabled"}}}});
+    rig_routed = false;
+}
+
+static void m0_72_a_router_that_comes_soon(void **state)
+{
+    (void)state;
+    across_a_router(router_comes_soon);
+}
+
+static void m0_72_a_router_that_comes_late(void **state)
+{
+    (void)state;
+    across_a_router(router_comes_late);
+}
+
 static void on_network(uint32_t net, void (*test)(void))
 {
     rig_net = net;
@@ -90,10 +159,16 @@ ON(m0_87_m0_89_lo, LOLND, transfers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(m0_60_m0_70_tcp),  cmocka_unit_test(m0_87_m0_89_tcp),
-        cmocka_unit_test(m0_60_m0_70_o2ib), cmocka_unit_test(m0_60_m0_70_gni),
-        cmocka_unit_test(m0_60_m0_70_lo),   cmocka_unit_test(m0_87_m0_89_o2ib),
-        cmocka_unit_test(m0_87_m0_89_gni),  cmocka_unit_test(m0_87_m0_89_lo),
+        cmocka_unit_test(m0_60_m0_70_tcp),
+        cmocka_unit_test(m0_87_m0_89_tcp),
+        cmocka_unit_test(m0_60_m0_70_o2ib),
+        cmocka_unit_test(m0_60_m0_70_gni),
+        cmocka_unit_test(m0_60_m0_70_lo),
+        cmocka_unit_test(m0_87_m0_89_o2ib),
+        cmocka_unit_test(m0_87_m0_89_gni),
+        cmocka_unit_test(m0_87_m0_89_lo),
+        cmocka_unit_test(m0_72_a_router_that_comes_soon),
+        cmocka_unit_test(m0_72_a_router_that_comes_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

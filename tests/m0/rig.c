@@ -106,8 +106,8 @@ static void choose_network(struct world *world, const char *network)
             set(world->own[i], "o2ib(ib0)", "tcp 10.1.0.6@o2ib");
     set(world->own[F], "tcp(eth0),o2ib(ib0)", NULL);
     world->own[F][1] = (struct lnet_setting){"forwarding", "enabled"};
-    world->settings[0] = (struct lnet_setting){"live_router_check_interval", "0"};
-    world->settings[1] = (struct lnet_setting){"dead_router_check_interval", "0"};
+    world->settings[0] = (struct lnet_setting){"live_router_check_interval", "1"};
+    world->settings[1] = (struct lnet_setting){"dead_router_check_interval", "1"};
 }
 
 void rig_run(void (*test)(void), const struct world *world)

@@ -296,6 +296,7 @@ struct lnet_ping {
     bool replied;
     int status;
     uint32_t bytes;
+    void (*sent)(struct lnet_ping *ping); /* or not, see `status`; NULL: nobody asks */
     void (*done)(struct lnet_ping *ping);
     union {
         struct lnet_ping_info info;

@@ -56,6 +56,7 @@ void lnet_ping_refresh(struct lnet_node *node)
 static void ping_event(struct lnet_event *event)
 {
     struct lnet_ping *ping = event->md.user_ptr;
+    void (*sent)(struct lnet_ping * ping) = ping->sent;
 
     if (event->status != 0 && ping->status == 0)
         ping->status = event->status;
@@ -63,11 +64,14 @@ static void ping_event(struct lnet_event *event)
         ping->replied = true;
         ping->bytes = event->mlength;
     }
-    if (event->unlinked) {
-        if (!ping->replied && ping->status == 0)
-            ping->status = -ETIMEDOUT;
-        ping->done(ping);
+    if (event->unlinked && !ping->replied && ping->status == 0)
+        ping->status = -ETIMEDOUT;
+    if ((event->type == LNET_EVENT_SEND || event->unlinked) && sent != NULL) {
+        ping->sent = NULL;
+        sent(ping);
     }
+    if (event->unlinked)
+        ping->done(ping);
 }
 
 static int attach_target(struct lnet_node *node, struct lnet_ping_target *target)

@@ -23,19 +23,24 @@ static sim_time_t interval(const struct lnet_gateway *gateway)
            SIM_S;
 }
 
-/* When the gateway needs attention next; SIM_NEVER: not by itself. */
-static sim_time_t due(const struct lnet_gateway *gateway)
+/* When it is time to ask the gateway; SIM_NEVER: not by itself. As long as the last request waits
+ * to be sent there is no other one. */
+static sim_time_t next_ping(const struct lnet_gateway *gateway)
 {
     const struct lnet_params *params = &gateway->peer->net->node->params;
 
-    if (gateway->pinging && gateway->alive)
-        return gateway->ping_sent + (sim_time_t)params->router_ping_timeout * SIM_S;
-    if (gateway->pinging)
-        return SIM_NEVER; /* until the ping ends */
+    if (gateway->ping_waits)
+        return SIM_NEVER;
     if (interval(gateway) == 0)
-        return !gateway->checked && params->check_routers_before_use != 0 ? 0 : SIM_NEVER;
+        return gateway->ping_sent == 0 && params->check_routers_before_use != 0 ? 0 : SIM_NEVER;
 
     return gateway->ping_sent == 0 ? 0 : gateway->ping_sent + interval(gateway);
+}
+
+/* When the gateway has been silent for too long since the first request that it did not answer. */
+static sim_time_t deadline(const struct lnet_gateway *gateway)
+{
+    return gateway->alive && gateway->ping_deadline != 0 ? gateway->ping_deadline : SIM_NEVER;
 }
 
 static void arm(struct lnet_node *node)
@@ -48,9 +53,10 @@ static void arm(struct lnet_node *node)
         return;
 
     list_for_each_entry (gateway, &instance->gateways, on_node) {
-        sim_time_t when = due(gateway);
+        sim_time_t ping = next_ping(gateway), silent = deadline(gateway);
 
-        at = when < at ? when : at;
+        at = ping < at ? ping : at;
+        at = silent < at ? silent : at;
     }
     instance->pinger.event.fire = check;
     if (at == SIM_NEVER)
@@ -110,20 +116,45 @@ static void answered(struct lnet_gateway *gateway, const struct lnet_ping *ping)
         route->down_nis = down_nis(route, &ping->info, nis);
 }
 
+static struct lnet_gateway *gateway_of(const struct lnet_ping *ping)
+{
+    struct lnet_peer_ni *peer = lnet_peer_ni_find(ping->node->instance, ping->nid);
+
+    return peer != NULL ? peer->gateway : NULL;
+}
+
+static void found_dead(struct lnet_gateway *gateway)
+{
+    gateway->alive = false;
+    gateway->checked = true;
+    lnet_host_wake(gateway->peer->net->node); /* lnet_pinger_wait */
+}
+
+/* A gateway that cannot be asked is dead. One that does not answer is asked again all the same. */
+static void ping_sent(struct lnet_ping *ping)
+{
+    struct lnet_gateway *gateway = gateway_of(ping);
+
+    if (gateway == NULL)
+        return;
+    gateway->ping_waits = false;
+    if (ping->status != 0)
+        found_dead(gateway);
+    arm(ping->node);
+}
+
 static void ping_done(struct lnet_ping *ping)
 {
     struct lnet_node *node = ping->node;
-    struct lnet_peer_ni *peer = lnet_peer_ni_find(node->instance, ping->nid);
-    struct lnet_gateway *gateway = peer != NULL ? peer->gateway : NULL;
+    struct lnet_gateway *gateway = gateway_of(ping);
 
     if (gateway != NULL) {
-        gateway->pinging = false;
         gateway->checked = true;
-        if (ping->replied)
+        if (ping->replied) {
+            gateway->ping_deadline = 0;
             answered(gateway, ping);
-        else
-            gateway->alive = false;
-        lnet_host_wake(node); /* lnet_pinger_wait */
+        }
+        lnet_host_wake(node);
         arm(node);
     }
     free(ping);
@@ -140,10 +171,13 @@ static void ping_gateway(struct lnet_gateway *gateway)
 
     ping->node = node;
     ping->nid = gateway->peer->nid;
+    ping->sent = ping_sent;
     ping->done = ping_done;
-    gateway->pinging = true;
+    gateway->ping_waits = true;
+    if (gateway->ping_deadline == 0)
+        gateway->ping_deadline = sim_now() + (sim_time_t)node->params.router_ping_timeout * SIM_S;
     if (lnet_ping_send(ping, false) != 0) {
-        gateway->pinging = false;
+        gateway->ping_waits = false;
         free(ping);
     }
 }
@@ -157,11 +191,9 @@ static void check(struct sim_event *event)
 
     lnet_host_lock(node);
     list_for_each_entry_safe (gateway, next, &instance->gateways, on_node) {
-        if (due(gateway) > sim_now())
-            continue;
-        if (gateway->pinging)
-            gateway->alive = false; /* the ping may still be answered, and then it lives again */
-        else
+        if (deadline(gateway) <= sim_now())
+            found_dead(gateway); /* the ping may still be answered, and then it lives again */
+        if (next_ping(gateway) <= sim_now())
             ping_gateway(gateway);
     }
     arm(node);
@@ -171,6 +203,7 @@ static void check(struct sim_event *event)
 /* Whatever a gateway sends shows that it is alive. */
 void lnet_pinger_received(struct lnet_gateway *gateway)
 {
+    gateway->ping_deadline = 0;
     if (gateway->alive)
         return;
 

@@ -11,9 +11,10 @@ struct lnet_gateway {
     struct list_head routes; /* by it */
     bool alive;
     bool checked; /* a ping of it has ended */
-    bool pinging;
+    bool ping_waits; /* to be sent */
     uint32_t features; /* of its last answer */
     sim_time_t ping_sent; /* 0: never */
+    sim_time_t ping_deadline; /* of an answer; 0: all were answered */
 };
 
 struct lnet_remote_net {

@@ -8,9 +8,14 @@
 #include "sm/sm.h"
 
 /* Only the owner's own value means anything to a reader that does not have the mutex. */
+static bool belongs_to(const struct m0_mutex *mutex, const struct port_thread *thread)
+{
+    return __atomic_load_n(&mutex->m_owner, __ATOMIC_RELAXED) == thread;
+}
+
 static bool is_mine(const struct m0_mutex *mutex)
 {
-    return __atomic_load_n(&mutex->m_owner, __ATOMIC_RELAXED) == port_thread_self();
+    return belongs_to(mutex, port_thread_self());
 }
 
 static void set_owner(struct m0_mutex *mutex, struct port_thread *owner)
@@ -34,7 +39,7 @@ void m0_mutex_lock(struct m0_mutex *mutex)
 {
     struct port_thread *self = port_thread_self();
 
-    M0_PRE(m0_mutex_is_not_locked(mutex));
+    M0_PRE(!belongs_to(mutex, self));
     port_mutex_lock(&mutex->m_port);
     set_owner(mutex, self);
 }

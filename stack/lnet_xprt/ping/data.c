@@ -6,9 +6,9 @@
 #include "lib/string.h"
 #include "ping/pvt.h"
 
-/* The text that is repeated, a hundred times. */
+/* The text that is repeated, a thousand times, so that a page is filled or compared at once. */
 #define TEN_TIMES(text) text text text text text text text text text text
-static char pattern[] = TEN_TIMES(TEN_TIMES("abcdefghi"));
+static char pattern[] = TEN_TIMES(TEN_TIMES(TEN_TIMES("abcdefghi")));
 enum { PATTERN = sizeof(pattern) - 1 };
 
 void m0_ping_fill(struct m0_ping_slot *slot, m0_bcount_t bytes)
@@ -41,18 +41,20 @@ void m0_ping_clear(struct m0_ping_slot *slot, m0_bcount_t bytes)
 
 bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t bytes)
 {
+    enum { PERIOD = 9 };
     struct m0_bufvec_cursor cursor;
-    m0_bcount_t at, part, skip;
-    char text[PATTERN];
+    m0_bcount_t at = from, part;
 
     m0_bufvec_cursor_init(&cursor, &slot->nb.nb_buffer);
-    for (at = 0; at < bytes; at += part) {
-        part = min_type(m0_bcount_t, PATTERN, bytes - at);
-        if (m0_bufvec_cursor_copyfrom(&cursor, text, part) != part)
+    m0_bufvec_cursor_move(&cursor, from);
+    for (; at < bytes; at += part) {
+        if (m0_vec_cursor_move(&cursor.bc_vc, 0))
             return false;
-        skip = at < from ? min_type(m0_bcount_t, from - at, part) : 0;
-        if (memcmp(text + skip, pattern + skip, part - skip) != 0)
+        part = min_type(m0_bcount_t, m0_bufvec_cursor_step(&cursor), bytes - at);
+        part = min_type(m0_bcount_t, part, PATTERN - at % PERIOD);
+        if (memcmp(m0_bufvec_cursor_addr(&cursor), pattern + at % PERIOD, part) != 0)
             return false;
+        m0_bufvec_cursor_move(&cursor, part);
     }
     return true;
 }
@@ -69,11 +71,13 @@ static void write_at_begin(struct m0_ping_slot *slot, void *bytes, m0_bcount_t c
 
 void m0_ping_put_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes)
 {
-    char message[16];
-    int length = snprintf(message, sizeof(message), "m%s", text);
+    char message[16] = "m";
+    size_t length = strlen(text) + 1;
 
+    M0_PRE(length < sizeof(message));
+    memcpy(message + 1, text, length);
     m0_ping_fill(slot, bytes);
-    write_at_begin(slot, message, (m0_bcount_t)length + 1);
+    write_at_begin(slot, message, length + 1);
     slot->nb.nb_length = max_type(m0_bcount_t, slot->nb.nb_length, bytes);
 }
 
@@ -97,6 +101,19 @@ static void put_number(char *to, uint32_t number)
     for (i = 7; i >= 0; i--, number /= 10)
         to[i] = (char)('0' + number % 10);
     to[8] = '\0';
+}
+
+uint32_t m0_ping_number(const char *text)
+{
+    uint32_t number = 0;
+    int i;
+
+    for (i = 0; i < 8; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        number = number * 10 + (uint32_t)(text[i] - '0');
+    }
+    return text[8] == '\0' ? number : 0;
 }
 
 int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind, const struct m0_net_buf_desc *desc,

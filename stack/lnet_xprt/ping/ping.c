@@ -2,8 +2,6 @@
 /* The functional test of all queues. */
 #include "m0/ping.h"
 
-#include <stdlib.h>
-
 #include "lib/arith.h"
 #include "lib/errno.h"
 #include "lib/memory.h"
@@ -130,21 +128,20 @@ static void serve_bulk(struct m0_ping *ping, struct m0_ping_slot *out, struct m0
 {
     struct m0_bufvec_cursor cursor;
     char head[M0_PING_HEAD];
-    unsigned long length, size;
+    uint32_t length, size;
     int rc = -EINVAL;
 
     m0_bufvec_cursor_init(&cursor, &in->nb.nb_buffer);
     m0_bufvec_cursor_copyfrom(&cursor, head, sizeof(head));
-    head[9] = head[18] = '\0';
-    length = strtoul(head + 1, NULL, 10);
-    size = strtoul(head + 10, NULL, 10);
+    length = m0_ping_number(head + 1);
+    size = m0_ping_number(head + 10);
     if (length == 0 || length > bytes - M0_PING_HEAD || size == 0 ||
         size > m0_vec_count(&out->nb.nb_buffer.ov_vec))
         goto bad;
     out->nb.nb_desc.nbd_data = m0_alloc(length);
     if (out->nb.nb_desc.nbd_data == NULL)
         goto bad;
-    out->nb.nb_desc.nbd_len = (uint32_t)length;
+    out->nb.nb_desc.nbd_len = length;
     m0_bufvec_cursor_copyfrom(&cursor, out->nb.nb_desc.nbd_data, length);
     out->kind = head[0];
     out->length = size;

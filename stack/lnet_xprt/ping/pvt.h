@@ -46,6 +46,8 @@ bool m0_ping_is_filled(struct m0_ping_slot *slot, m0_bcount_t from, m0_bcount_t 
 /* A message with the text and, up to `bytes`, the pattern. */
 void m0_ping_put_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes);
 bool m0_ping_is_text(struct m0_ping_slot *slot, const char *text, m0_bcount_t bytes);
+/* Of eight digits and a NUL; 0 if they are something else. */
+uint32_t m0_ping_number(const char *text);
 int m0_ping_put_descriptor(struct m0_ping_slot *slot, char kind, const struct m0_net_buf_desc *desc,
                            uint32_t size);
 

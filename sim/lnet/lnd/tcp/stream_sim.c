@@ -308,12 +308,44 @@ static void end_init(struct lnet_tcp_connection *connection, uint32_t number,
     lnet_stream_sim_flow_init(end);
 }
 
+/* Asks for the machine that has the remote address. If there is one, the SYN leaves. */
+static bool resolve(struct lnet_stream *end)
+{
+    struct lnet_tcp_connection *connection = end->connection;
+    struct lnet_stream_host *host = end->host, *target = find_host(host->net, end->remote.address);
+
+    end_init(connection, 1, target, end->remote, end->local);
+    end->arp_requests++;
+    if (target == NULL)
+        return false;
+    end->window_end = connection->end[1].receive_buffer;
+    connection->end[1].window_end = end->receive_buffer;
+    connection->round_trip =
+        2 * (lnet_tcp_model.software + net_idle_latency(host->net, host->endpoint, target->endpoint,
+                                                        lnet_tcp_model.overhead));
+    lnet_stream_sim_send_control(end, CHUNK_SYN);
+    return true;
+}
+
+bool lnet_stream_sim_resolve_again(struct lnet_stream *end)
+{
+    if (end->handler == NULL || end->arp_requests == ARP_REQUESTS)
+        return false;
+    if (resolve(end)) {
+        end->connecting = false;
+        end->failure = 0;
+        lnet_stream_sim_release(end->connection);
+    } else {
+        sim_timer_arm(&end->wake, sim_now() + lnet_tcp_model.no_route / ARP_REQUESTS);
+    }
+    return true;
+}
+
 struct lnet_stream *lnet_stream_connect(struct lnet_stream_host *host,
                                         struct lnet_stream_address to, bool reserved,
                                         const struct lnet_stream_handler *handler, void *owner)
 {
     struct lnet_tcp_connection *connection = connection_new();
-    struct lnet_stream_host *target = find_host(host->net, to.address);
     struct lnet_stream_address local = {host->address, take_port(host, reserved)};
     struct lnet_stream *end = &connection->end[0];
 
@@ -321,23 +353,15 @@ struct lnet_stream *lnet_stream_connect(struct lnet_stream_host *host,
     connection->flow = sim_trace_flow_new();
     connection->references = 1;
     end_init(connection, 0, host, local, to);
-    end_init(connection, 1, target, to, local);
-    end->window_end = connection->end[1].receive_buffer;
-    connection->end[1].window_end = end->receive_buffer;
     end->state = END_SYN_SENT;
     end->handler = handler;
     end->owner = owner;
-    if (target == NULL) { /* no machine answers for this address */
-        end->connecting = true;
-        end->failure = -EHOSTUNREACH;
-        connection->references++;
-        sim_timer_arm(&end->wake, sim_now() + lnet_tcp_model.no_route);
+    if (resolve(end))
         return end;
-    }
-    connection->round_trip =
-        2 * (lnet_tcp_model.software + net_idle_latency(host->net, host->endpoint, target->endpoint,
-                                                        lnet_tcp_model.overhead));
-    lnet_stream_sim_send_control(end, CHUNK_SYN);
+    end->connecting = true;
+    end->failure = -EHOSTUNREACH;
+    connection->references++;
+    sim_timer_arm(&end->wake, sim_now() + lnet_tcp_model.no_route / ARP_REQUESTS);
     return end;
 }
 

@@ -27,8 +27,9 @@ struct lnet_tcp_model {
     sim_time_t syn_timeout; /* of the first attempt; doubles */
     uint32_t syn_retries, retries;
     uint32_t orphan_retries; /* of a connection whose owner has closed it */
-    sim_time_t no_route; /* until an address that no machine has is reported: three ARP requests */
+    sim_time_t no_route; /* until an address that no machine has is reported */
 };
+enum { ARP_REQUESTS = 3 }; /* in that time, evenly, until a machine answers */
 extern struct lnet_tcp_model lnet_tcp_model;
 #define LNET_TCP_CHUNK_MAX 65536u
 void lnet_tcp_model_default(struct lnet_tcp_model *model);
@@ -78,6 +79,7 @@ struct lnet_stream {
     uint32_t endpoint; /* of this end */
     bool fin_taken, fin_arrived, delivering, reading, has_target;
     bool connecting; /* `failure` is that of a connection attempt */
+    uint8_t arp_requests; /* for the machine to connect to */
     int failure; /* to be reported by `wake` */
     uint32_t first_read; /* bytes of the first received chunk that are read */
     uint32_t receive_buffer, send_buffer; /* bytes */
@@ -145,6 +147,8 @@ void lnet_stream_sim_close_sending(struct lnet_stream *stream);
 /* Delivers what was there before, or reports the failure, in an event of its own. */
 void lnet_stream_sim_wake(struct lnet_stream *stream);
 void lnet_stream_sim_wake_fired(struct sim_event *event);
+/* Nobody had the address, and it is time to ask again. False: that was the last request. */
+bool lnet_stream_sim_resolve_again(struct lnet_stream *end);
 /* Callbacks run with the lock of the owner's node. */
 void lnet_stream_sim_lock(const struct lnet_stream *stream);
 void lnet_stream_sim_unlock(const struct lnet_stream *stream);

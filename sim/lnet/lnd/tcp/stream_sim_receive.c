@@ -83,6 +83,8 @@ void lnet_stream_sim_wake_fired(struct sim_event *event)
     struct lnet_tcp_connection *connection = stream->connection;
     int failure = stream->failure;
 
+    if (failure != 0 && stream->state == END_SYN_SENT && lnet_stream_sim_resolve_again(stream))
+        return;
     stream->failure = 0;
     lnet_stream_sim_lock(stream);
     if (failure == 0)

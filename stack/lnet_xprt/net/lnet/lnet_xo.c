@@ -112,6 +112,7 @@ static int nlx_xo_tm_init(struct m0_net_transfer_mc *tm)
         return -ENOMEM;
     tp->xtm_tm = tm;
     m0_cond_init(&tp->xtm_ev_cond, &tm->ntm_mutex);
+    xo_ep_cache_init(tp);
     tm->ntm_xprt_private = tp;
     return 0;
 }

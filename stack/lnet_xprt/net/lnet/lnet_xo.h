@@ -12,9 +12,9 @@
 
 struct nlx_xo_flavour;
 
-/* End points that a TM finds without a search. Those that nobody refers to stay for the next
- * message of the same sender, so that a message allocates nothing. */
-enum { NLX_EP_CACHE = 64 };
+/* The end points of a TM are in a hash table. Those that nobody refers to stay there for the next
+ * message of the same sender, up to NLX_EP_IDLE, so that a message allocates nothing. */
+enum { NLX_EP_BUCKETS = 64, NLX_EP_IDLE = 256 };
 
 struct nlx_xo_domain {
     struct m0_net_domain *xd_dom;
@@ -34,7 +34,9 @@ struct nlx_xo_transfer_mc {
     struct m0_cond xtm_ev_cond; /* guard: ntm_mutex */
     struct m0_chan *xtm_ev_chan; /* whom m0_net_buffer_event_notify asked for */
     bool xtm_ev_signals; /* the event thread signals a channel, without ntm_mutex */
-    struct nlx_xo_ep *xtm_eps[NLX_EP_CACHE]; /* by hash of the address: in use, or kept for reuse */
+    struct nlx_xo_ep *xtm_eps[NLX_EP_BUCKETS]; /* by hash of the address: in use, or idle */
+    struct m0_list xtm_idle_eps; /* in the order in which they became idle */
+    unsigned xtm_idle_ep_nr;
     unsigned _debug_;
     struct nlx_core_transfer_mc xtm_core __attribute__((aligned(128)));
 };
@@ -51,7 +53,8 @@ struct nlx_xo_buffer {
 struct nlx_xo_ep {
     uint64_t xe_magic;
     struct m0_net_end_point xe_ep;
-    bool xe_live; /* it has references and is in ntm_end_points */
+    struct nlx_xo_ep *xe_next; /* of the same hash */
+    struct m0_list_link xe_idle; /* in no list: it has references and is in ntm_end_points */
     struct nlx_core_ep_addr xe_core;
     char xe_addr[M0_NET_LNET_XEP_ADDR_LEN];
 };

@@ -92,7 +92,6 @@ struct lnet_peer {
 /* One NID of a peer. What each message uses comes first. */
 struct lnet_peer_ni {
     lnet_nid_t nid;
-    struct lnet_peer_ni *next_in_bucket;
     struct lnet_peer *peer;
     struct lnet_net *net; /* NULL: not a local network (reached through routers) */
     void *driver; /* what the driver remembers; NULL: nothing */
@@ -116,6 +115,12 @@ struct lnet_peer_ni {
     struct list_head on_peer, on_recovery;
     struct lnet_type_counts dropped; /* not sent, because the peer was dead */
     struct lnet_health_counts failures;
+};
+
+/* A search compares NIDs without reading the peers. */
+struct lnet_peer_slot {
+    lnet_nid_t nid;
+    struct lnet_peer_ni *peer; /* NULL: free */
 };
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */
@@ -273,8 +278,8 @@ struct lnet_instance {
     struct lnet_portal *portals[LNET_PORTALS];
 
     struct list_head peers;
-    struct lnet_peer_ni **peer_buckets;
-    uint32_t peer_bucket_count, peer_ni_count;
+    struct lnet_peer_slot *peer_slots; /* by NID; open addressing */
+    uint32_t peer_slot_count, peer_ni_count;
 
     struct list_head trackers; /* struct lnet_libmd; by deadline */
     struct sim_timer tracker_scan;

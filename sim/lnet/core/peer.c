@@ -5,52 +5,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BUCKETS 8u
+#define FIRST_SLOTS 8u
 
-static uint32_t bucket_of(const struct lnet_instance *instance, lnet_nid_t nid)
+/* The slot of the NID, or the free one where it belongs. */
+static struct lnet_peer_slot *slot_of(const struct lnet_instance *instance, lnet_nid_t nid)
 {
-    return (uint32_t)sim_mix(nid) & (instance->peer_bucket_count - 1);
+    uint32_t mask = instance->peer_slot_count - 1, at = (uint32_t)sim_mix(nid) & mask;
+
+    assert(instance->peer_ni_count <= mask); /* a free slot ends the search */
+    while (instance->peer_slots[at].peer != NULL && instance->peer_slots[at].nid != nid)
+        at = (at + 1) & mask;
+    return &instance->peer_slots[at];
 }
 
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid)
 {
-    struct lnet_peer_ni *peer;
-
-    if (instance->peer_bucket_count == 0)
-        return NULL;
-
-    peer = instance->peer_buckets[bucket_of(instance, nid)];
-    while (peer != NULL && peer->nid != nid)
-        peer = peer->next_in_bucket;
-    return peer;
+    return instance->peer_slot_count == 0 ? NULL : slot_of(instance, nid)->peer;
 }
 
 static void link_peer(struct lnet_instance *instance, struct lnet_peer_ni *peer)
 {
-    struct lnet_peer_ni **bucket = &instance->peer_buckets[bucket_of(instance, peer->nid)];
-
-    peer->next_in_bucket = *bucket;
-    *bucket = peer;
+    *slot_of(instance, peer->nid) = (struct lnet_peer_slot){peer->nid, peer};
 }
 
-/* At most one NID for two buckets on average. */
+/* At most one NID for two slots. */
 static bool make_room(struct lnet_instance *instance)
 {
-    uint32_t count =
-        instance->peer_bucket_count == 0 ? FIRST_BUCKETS : 2 * instance->peer_bucket_count;
-    struct lnet_peer_ni **buckets;
+    uint32_t count = instance->peer_slot_count == 0 ? FIRST_SLOTS : 2 * instance->peer_slot_count;
+    struct lnet_peer_slot *slots;
     struct lnet_peer *peer;
     struct lnet_peer_ni *peer_ni;
 
-    if (2 * instance->peer_ni_count < instance->peer_bucket_count)
+    if (2 * instance->peer_ni_count < instance->peer_slot_count)
         return true;
-    buckets = calloc(count, sizeof(buckets[0]));
-    if (buckets == NULL)
+    slots = calloc(count, sizeof(slots[0]));
+    if (slots == NULL)
         return false;
 
-    free(instance->peer_buckets);
-    instance->peer_buckets = buckets;
-    instance->peer_bucket_count = count;
+    free(instance->peer_slots);
+    instance->peer_slots = slots;
+    instance->peer_slot_count = count;
     list_for_each_entry (peer, &instance->peers, on_node) {
         list_for_each_entry (peer_ni, &peer->nis, on_peer)
             link_peer(instance, peer_ni);
@@ -130,9 +124,9 @@ void lnet_peers_free(struct lnet_instance *instance)
         list_del(&peer->on_node);
         free(peer);
     }
-    free(instance->peer_buckets);
-    instance->peer_buckets = NULL;
-    instance->peer_bucket_count = 0;
+    free(instance->peer_slots);
+    instance->peer_slots = NULL;
+    instance->peer_slot_count = 0;
     instance->peer_ni_count = 0;
 }
 

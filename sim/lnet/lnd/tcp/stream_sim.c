@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/trace.h"
 
@@ -322,6 +323,8 @@ struct lnet_stream *lnet_stream_connect(struct lnet_stream_host *host,
     connection->references = 1;
     end_init(connection, 0, host, local, to);
     end_init(connection, 1, target, to, local);
+    end->peer_endpoint = connection->end[1].endpoint;
+    connection->end[1].peer_endpoint = end->endpoint;
     end->window_end = connection->end[1].receive_buffer;
     connection->end[1].window_end = end->receive_buffer;
     end->state = END_SYN_SENT;
@@ -380,6 +383,11 @@ void lnet_stream_adopt(struct lnet_stream *stream, const struct lnet_stream_hand
 {
     stream->handler = handler;
     stream->owner = owner;
+}
+
+void lnet_stream_hint(struct lnet_stream *stream, const void *const hints[LNET_STREAM_HINTS])
+{
+    memcpy(stream->hints, hints, sizeof(stream->hints));
 }
 
 struct lnet_stream_address lnet_stream_local(const struct lnet_stream *stream)

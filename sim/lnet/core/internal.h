@@ -89,13 +89,16 @@ struct lnet_peer {
     int discovery_status; /* of the last one: 0 or a negative errno */
 };
 
-/* One NID of a peer. What each message uses comes first. */
+/* One NID of a peer. What each message uses comes first: in the third line, what sending uses. */
+#define LNET_PEER_HINTS 2
+#define LNET_PEER_SEND_LINES 3
 struct lnet_peer_ni {
     lnet_nid_t nid;
     struct lnet_peer *peer;
     struct lnet_net *net; /* NULL: not a local network (reached through routers) */
     void *driver; /* what the driver remembers; NULL: nothing */
-    void (*fetch)(const void *driver, unsigned stage); /* the driver's, if it remembers */
+    /* Fetches what sending so many bytes will use into the cache; the driver's, if it remembers. */
+    void (*fetch)(const struct lnet_peer_ni *peer, uint32_t bytes);
     uint64_t tx_queued_bytes; /* lpni_txqnob: payload + 72 of each message with or waiting for a
                                * credit */
     int tx_credits, tx_credits_min;
@@ -108,7 +111,12 @@ struct lnet_peer_ni {
     bool alive;
     bool notified_down; /* the driver said so, and nothing was heard since */
     bool recovery_ping; /* a ping is in flight */
+
     struct list_head tx_delayed; /* messages that wait for a credit of the peer; FIFO */
+    /* What the driver uses for short messages, and for those of `hints_long` bytes and more. They
+     * may be freed: they are fetched, but never read. */
+    const void *hints[2][LNET_PEER_HINTS];
+    uint32_t hints_long;
 
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;

@@ -90,7 +90,7 @@ struct lnet_peer {
 };
 
 /* One NID of a peer. What each message uses comes first: in the third line, what sending uses. */
-#define LNET_PEER_HINTS 2
+#define LNET_PEER_HINTS 3
 #define LNET_PEER_SEND_LINES 3
 struct lnet_peer_ni {
     lnet_nid_t nid;

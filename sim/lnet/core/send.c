@@ -113,7 +113,6 @@ static int begin(struct lnet_node *node, struct lnet_handle_md handle, lnet_nid_
     if (request->msg == NULL)
         return -ENOMEM;
     lnet_msg_attach_md(request->msg, request->md, 0, 0);
-    fetch(request->peer, request->md->length);
     return 0;
 }
 
@@ -123,6 +122,7 @@ static void launch(struct lnet_msg *msg, lnet_nid_t self, struct lnet_peer_ni *p
     int rc;
 
     lnet_event_build(msg, LNET_EVENT_SEND);
+    fetch(peer, msg->payload_length);
     lnet_record_open(msg);
     if (msg->payload_length > LNET_MAX_PAYLOAD)
         rc = -EMSGSIZE;

@@ -195,6 +195,7 @@ static void fetch(const struct lnet_peer_ni *lnet, uint32_t bytes)
     sim_fetch(hints[0], 2);
     if (hints[1] != NULL)
         lnet_stream_fetch(hints[1]);
+    sim_fetch(hints[2], 1);
 }
 
 /* LNet's peer, if it remembers this one, learns its connections. */
@@ -213,6 +214,7 @@ static void hint(struct lnet_sock_peer *peer)
 
         lnet->hints[bulk][0] = conn;
         lnet->hints[bulk][1] = conn != NULL ? conn->stream : NULL;
+        lnet->hints[bulk][2] = conn != NULL ? lnet_stream_shared(conn->stream) : NULL;
     }
 }
 

@@ -338,6 +338,11 @@ void lnet_stream_fetch(const struct lnet_stream *stream)
     sim_fetch(&stream->writes, SEND_LINES);
 }
 
+const void *lnet_stream_shared(const struct lnet_stream *stream)
+{
+    return &stream->connection->net; /* and the references behind it */
+}
+
 void lnet_stream_sim_pump(struct lnet_stream *stream)
 {
     send_waiting(stream, NULL);

@@ -120,6 +120,7 @@ struct lnet_peer_ni {
 
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;
+    int tx_credits_given, router_credits_given; /* by its network; 0: it never had one */
     struct list_head on_peer, on_recovery;
     struct lnet_type_counts dropped; /* not sent, because the peer was dead */
     struct lnet_health_counts failures;
@@ -278,6 +279,8 @@ struct lnet_instance {
     struct lnet_node *node;
     struct lnet_handles handles;
     struct list_head nets; /* in order of creation; lo is the first */
+    struct list_head removed_nis; /* struct lnet_ni, that messages may still name */
+    uint32_t ni_changes; /* of the list of NIs, since the start */
     struct lnet_ni *lo;
     struct list_head mds, eqs;
     struct list_head messages; /* all */
@@ -326,6 +329,8 @@ struct lnet_node {
 
     enum lnet_state state;
     bool silent; /* crashed: no events, nothing is sent */
+    bool configured; /* by the ioctl CONFIGURE, which holds one of the references */
+    bool without_settings; /* and which wanted no networks and routes of the parameters */
     char *panic_text;
     bool panic_of_program; /* an assertion of code that uses LNet failed, and not one of LNet */
     struct libcfs_node *libcfs; /* the state of libcfs; NULL: not used yet */

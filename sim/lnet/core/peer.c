@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Peers: who owns which NIDs, their credits, and whether they are alive. */
+#include "core/ni.h"
 #include "core/route.h"
 
 #include <stdlib.h>
@@ -62,6 +63,20 @@ static int router_credits(const struct lnet_node *node, const struct lnet_ni *ni
     return ni->peer_credits;
 }
 
+/* As many as the network's NIs give, less what messages hold since it had others. */
+static void give_credits(struct lnet_node *node, struct lnet_peer_ni *peer)
+{
+    const struct lnet_ni *ni = list_first_entry(&peer->net->nis, struct lnet_ni, on_net);
+    int router = router_credits(node, ni);
+
+    peer->tx_credits += ni->peer_credits - peer->tx_credits_given;
+    peer->router_credits += router - peer->router_credits_given;
+    peer->tx_credits_given = ni->peer_credits;
+    peer->router_credits_given = router;
+    peer->tx_credits_min = peer->tx_credits;
+    peer->router_credits_min = peer->router_credits;
+}
+
 static void init_peer_ni(struct lnet_node *node, struct lnet_peer_ni *peer, lnet_nid_t nid)
 {
     peer->nid = nid;
@@ -72,15 +87,46 @@ static void init_peer_ni(struct lnet_node *node, struct lnet_peer_ni *peer, lnet
     INIT_LIST_HEAD(&peer->tx_delayed);
     INIT_LIST_HEAD(&peer->router_delayed);
     INIT_LIST_HEAD(&peer->on_recovery);
-    if (peer->net != NULL && !list_empty(&peer->net->nis)) {
-        const struct lnet_ni *ni = list_first_entry(&peer->net->nis, struct lnet_ni, on_net);
-
-        peer->tx_credits = ni->peer_credits;
-        peer->router_credits = router_credits(node, ni);
-    }
-    peer->tx_credits_min = peer->tx_credits;
-    peer->router_credits_min = peer->router_credits;
+    if (peer->net != NULL && !list_empty(&peer->net->nis))
+        give_credits(node, peer);
     peer->last_alive = sim_now();
+}
+
+void lnet_peers_net_added(struct lnet_net *net)
+{
+    struct lnet_peer *peer;
+    struct lnet_peer_ni *peer_ni;
+
+    list_for_each_entry (peer, &net->node->instance->peers, on_node) {
+        list_for_each_entry (peer_ni, &peer->nis, on_peer) {
+            if (peer_ni->net != NULL || LNET_NIDNET(peer_ni->nid) != net->id)
+                continue;
+            peer_ni->net = net;
+            peer_ni->alive = true;
+            peer_ni->notified_down = false;
+            peer_ni->last_alive = sim_now();
+            give_credits(net->node, peer_ni);
+        }
+    }
+}
+
+void lnet_peers_net_removed(struct lnet_net *net)
+{
+    struct lnet_peer *peer;
+    struct lnet_peer_ni *peer_ni;
+
+    list_for_each_entry (peer, &net->node->instance->peers, on_node) {
+        list_for_each_entry (peer_ni, &peer->nis, on_peer) {
+            if (peer_ni->net != net)
+                continue;
+            assert(list_empty(&peer_ni->tx_delayed) && list_empty(&peer_ni->router_delayed));
+            peer_ni->net = NULL;
+            peer_ni->driver = NULL;
+            peer_ni->fetch = NULL;
+            list_del_init(&peer_ni->on_recovery);
+            peer_ni->health = LNET_MAX_HEALTH_VALUE;
+        }
+    }
 }
 
 struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid)

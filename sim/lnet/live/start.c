@@ -115,7 +115,7 @@ static unsigned libcfs_thread(void)
 }
 
 static const struct libcfs_host libcfs_host = {
-    .parameter = libcfs_parameter, .control = LNetCtl, .thread = libcfs_thread};
+    .parameter = libcfs_parameter, .control = lnet_module_control, .thread = libcfs_thread};
 
 static bool start(const struct lnet_setting *settings, uint32_t count, char **error)
 {

@@ -252,7 +252,7 @@ void lnet_sim_set_current(struct lnet_node *(*current)(void))
         .parameter = libcfs_parameter,
         .now = sim_now,
         .bug = libcfs_bug,
-        .control = LNetCtl,
+        .control = lnet_module_control,
         .number = libcfs_number,
     };
 

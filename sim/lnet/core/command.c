@@ -175,8 +175,7 @@ static const struct command {
     int (*run)(struct lnet_node *node, const struct options *options);
     const char *options; /* that it takes, each between blanks */
 } commands[] = {
-    {"net", "add", net_add,
-     " net if peer-timeout peer-credits peer-buffer-credits credits "},
+    {"net", "add", net_add, " net if peer-timeout peer-credits peer-buffer-credits credits "},
     {"net", "del", net_delete, " net if "},
     {"route", "add", route_add, " net gateway hop priority "},
     {"route", "del", route_delete, " net gateway "},

@@ -208,7 +208,8 @@ static enum fitness fitness(const struct lnet_record *record, const struct lnet_
     return nids ? OPEN_SAME_NIDS : OPEN;
 }
 
-/* The oldest one of those with the header's key that fit best; others: how many more fit as well. */
+/* The oldest one of those with the header's key that fit best; others: how many more fit as well.
+ */
 static struct lnet_record *find(const struct lnet_hdr *header, uint64_t key, const uint64_t *digest,
                                 uint32_t *others)
 {

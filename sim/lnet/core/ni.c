@@ -140,6 +140,17 @@ const struct lnet_interface *lnet_interface_find(const struct lnet_node *node, u
     return NULL;
 }
 
+bool lnet_interface_get(const struct lnet_node *node, uint32_t lnd_type, const char *name,
+                        struct lnet_interface *interface)
+{
+    const struct lnet_interface *known = lnet_interface_find(node, lnd_type, name);
+
+    if (known == NULL)
+        return name != NULL && lnet_host_interface(lnd_type, name, interface);
+    *interface = *known;
+    return true;
+}
+
 void lnet_ni_free(struct lnet_ni *ni)
 {
     list_del(&ni->on_net);
@@ -171,7 +182,7 @@ int lnet_ni_start(struct lnet_node *node, uint32_t id, const char *interface,
                   const struct lnet_ioctl_config_lnd_cmn_tunables *tunables)
 {
     const struct lnet_lnd *lnd = lnet_lnd_find(LNET_NETTYP(id));
-    const struct lnet_interface *found = NULL;
+    struct lnet_interface found = {0};
     struct lnet_net *net;
     struct lnet_ni *ni;
     char *error = NULL;
@@ -179,11 +190,8 @@ int lnet_ni_start(struct lnet_node *node, uint32_t id, const char *interface,
 
     if (lnd == NULL)
         return -EINVAL;
-    if (lnd->type != LOLND) {
-        found = lnet_interface_find(node, lnd->type, interface);
-        if (found == NULL)
-            return -ENODEV;
-    }
+    if (lnd->type != LOLND && !lnet_interface_get(node, lnd->type, interface, &found))
+        return -ENODEV;
     net = net_get(node, id, lnd);
     ni = calloc(1, sizeof(*ni));
     if (net == NULL || ni == NULL) {
@@ -194,8 +202,7 @@ int lnet_ni_start(struct lnet_node *node, uint32_t id, const char *interface,
     ni->net = net;
     ni->lnd = lnd;
     ni->nid = LNET_MKNID(id, 0);
-    if (found != NULL)
-        ni->interface = *found;
+    ni->interface = found;
     ni->status = LNET_NI_STATUS_UP;
     ni->last_alive = sim_now();
     ni->health = LNET_MAX_HEALTH_VALUE;

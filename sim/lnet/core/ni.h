@@ -12,6 +12,9 @@
  * network comes into being with its first NI. */
 int lnet_ni_start(struct lnet_node *node, uint32_t net, const char *interface,
                   const struct lnet_ioctl_config_lnd_cmn_tunables *tunables);
+/* One of the node, or of its host; `name` NULL: the first one of the node. */
+bool lnet_interface_get(const struct lnet_node *node, uint32_t lnd_type, const char *name,
+                        struct lnet_interface *interface);
 /* Ends all messages that it sends, and its driver. */
 void lnet_ni_stop(struct lnet_ni *ni);
 void lnet_ni_free(struct lnet_ni *ni);

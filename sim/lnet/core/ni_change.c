@@ -108,16 +108,15 @@ static uint32_t count_nis(const struct lnet_net *net)
 static int add_one(struct lnet_node *node, uint32_t id, const char *name,
                    const struct lnet_ioctl_config_lnd_cmn_tunables *tunables)
 {
-    const struct lnet_interface *interface;
+    struct lnet_interface interface;
 
     if (LNET_NETTYP(id) == LOLND || lnet_lnd_find(LNET_NETTYP(id)) == NULL)
         return -EINVAL;
-    interface = lnet_interface_find(node, LNET_NETTYP(id), name);
-    if (interface == NULL)
+    if (!lnet_interface_get(node, LNET_NETTYP(id), name, &interface))
         return -ENODEV;
-    if (has_interface(node->instance, id, interface->name))
+    if (has_interface(node->instance, id, interface.name))
         return -EEXIST;
-    return lnet_ni_start(node, id, interface->name, tunables);
+    return lnet_ni_start(node, id, interface.name, tunables);
 }
 
 /* The list of NIs has changed; `id`: of the network that has a new one, or 0. */

@@ -91,6 +91,13 @@ static uint64_t pair_of(const struct net_transfer *transfer)
     return (uint64_t)transfer->source << 32 | transfer->target;
 }
 
+void net_flow_fetch(const struct net_flow_table *table, const struct net_transfer *transfer)
+{
+    assert(transfer->route == NET_ROUTE_IN_ORDER);
+    if (table->capacity > 0)
+        sim_fetch(&table->entries[home_index(table, pair_of(transfer), flow_of(transfer, 0))], 1);
+}
+
 sim_time_t net_flow_keep_order(struct net_flow_table *table, const struct net_transfer *transfer,
                                sim_time_t arrival)
 {

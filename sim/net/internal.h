@@ -297,6 +297,8 @@ static inline sim_time_t net_stream_tail(const struct net *net, const struct net
  * the flow; records it */
 sim_time_t net_flow_keep_order(struct net_flow_table *table, const struct net_transfer *transfer,
                                sim_time_t arrival);
+/* flow_order.c: fetches what net_flow_keep_order() will use for a transfer of NET_ROUTE_IN_ORDER */
+void net_flow_fetch(const struct net_flow_table *table, const struct net_transfer *transfer);
 /* flow_order.c: F0: the link as the transfer's pair of endpoints sees it; valid until the next call
  */
 struct net_link *net_pair_link(struct net *net, const struct net_transfer *transfer, uint32_t link);

@@ -181,6 +181,8 @@ void net_send(struct net *net, struct net_transfer *transfer, sim_time_t feed)
     assert(transfer->packets > 0 && transfer->last_units <= transfer->units);
     if (sim_unlikely(net->counters.first == 0))
         net->counters.first = sim_now();
+    if (transfer->route == NET_ROUTE_IN_ORDER)
+        net_flow_fetch(&net->flows, transfer);
     transfer->status = NET_DELIVERED;
     transfer->poisoned = false;
     transfer->duplicated = false;

@@ -41,12 +41,6 @@ static bool insert(struct libcfs_kernel *kernel, struct hrtimer *timer)
     return place == &kernel->hrtimers;
 }
 
-static void detach(struct hrtimer *timer)
-{
-    list_del(&timer->entry);
-    timer->entry.next = NULL;
-}
-
 void libcfs_hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 {
     struct libcfs_kernel *kernel = kernel_of(timer);
@@ -75,16 +69,6 @@ bool libcfs_hrtimer_active(const struct hrtimer *timer)
     return active;
 }
 
-static bool is_running(struct libcfs_kernel *kernel, const struct hrtimer *timer)
-{
-    bool running;
-
-    spin_lock(&kernel->timer_lock);
-    running = kernel->running_hrtimer == timer;
-    spin_unlock(&kernel->timer_lock);
-    return running;
-}
-
 int libcfs_hrtimer_cancel(struct hrtimer *timer, bool wait)
 {
     struct libcfs_kernel *kernel = timer->kernel;
@@ -98,13 +82,14 @@ int libcfs_hrtimer_cancel(struct hrtimer *timer, bool wait)
         running = kernel->running_hrtimer == timer;
         queued = hrtimer_is_queued(timer) && (!running || wait);
         if (queued)
-            detach(timer);
+            libcfs_timer_detach(&timer->entry);
         spin_unlock(&kernel->timer_lock);
         if (running && !wait)
             return -1;
         result = queued || running ? 1 : result;
         if (running) /* it may start itself again meanwhile */
-            wait_event(kernel->timer_ended, !is_running(kernel, timer));
+            libcfs_wait_until_over(&kernel->timer_lock, &kernel->running_hrtimer, timer,
+                                   &kernel->timer_ended);
     } while (running);
     return result;
 }
@@ -124,7 +109,7 @@ void libcfs_hrtimer_run(struct libcfs_kernel *kernel, struct hrtimer *timer)
 
     assert_held(&kernel->timer_lock);
     assert(kernel->running_hrtimer == NULL);
-    detach(timer);
+    libcfs_timer_detach(&timer->entry);
     kernel->running_hrtimer = timer;
     spin_unlock(&kernel->timer_lock);
     restart = timer->function(timer);

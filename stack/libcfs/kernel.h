@@ -119,6 +119,16 @@ unsigned libcfs_rcu_readers(void); /* of all processes of a simulation */
 void *libcfs_block_alloc(struct libcfs_kernel *kernel);
 void libcfs_block_free(struct libcfs_kernel *kernel, void *block);
 
+/* Waits until a pointer at `running`, which `lock` protects, is not `item`: until the function of a
+ * timer or a work is over. `ended` is woken when the pointer has changed. */
+void libcfs_wait_until_over(spinlock_t *lock, const void *running, const void *item,
+                            wait_queue_head_t *ended);
+/* A timer leaves its list, which `entry.next` says. */
+static inline void libcfs_timer_detach(struct list_head *entry)
+{
+    list_del(entry);
+    entry->next = NULL;
+}
 void libcfs_daemon_start(struct libcfs_kernel *kernel); /* unless it runs */
 void libcfs_daemon_wake(struct libcfs_kernel *kernel);
 void libcfs_workqueue_setup(struct workqueue_struct *queue, struct libcfs_kernel *kernel,

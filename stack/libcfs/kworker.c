@@ -151,16 +151,6 @@ bool libcfs_kthread_queue_delayed(struct kthread_worker *worker, struct kthread_
     return again ? pending : may;
 }
 
-static bool runs(struct kthread_worker *worker, const struct kthread_work *work)
-{
-    bool is;
-
-    spin_lock(&worker->lock);
-    is = worker->current_work == work;
-    spin_unlock(&worker->lock);
-    return is;
-}
-
 bool libcfs_kthread_cancel(struct kthread_work *work, struct timer_list *timer)
 {
     struct kthread_worker *worker = work->worker;
@@ -178,7 +168,7 @@ bool libcfs_kthread_cancel(struct kthread_work *work, struct timer_list *timer)
     list_del_init(&work->node);
     spin_unlock(&worker->lock);
     if (worker->task != current)
-        wait_event(worker->ended, !runs(worker, work));
+        libcfs_wait_until_over(&worker->lock, &worker->current_work, work, &worker->ended);
     spin_lock(&worker->lock);
     work->canceling--;
     spin_unlock(&worker->lock);

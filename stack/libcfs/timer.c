@@ -25,12 +25,6 @@ static struct workqueue_struct *hungry_pop(struct libcfs_kernel *kernel)
     return queue;
 }
 
-static void detach(struct timer_list *timer)
-{
-    list_del(&timer->entry);
-    timer->entry.next = NULL;
-}
-
 /* pre: its time has come */
 static void run(struct libcfs_kernel *kernel, struct timer_list *timer)
 {
@@ -38,7 +32,7 @@ static void run(struct libcfs_kernel *kernel, struct timer_list *timer)
 
     assert_held(&kernel->timer_lock);
     assert(kernel->running == NULL);
-    detach(timer);
+    libcfs_timer_detach(&timer->entry);
     kernel->running = timer;
     spin_unlock(&kernel->timer_lock);
     function(timer); /* and the timer may be gone */
@@ -149,7 +143,7 @@ bool libcfs_mod_timer(struct timer_list *timer, unsigned long expires)
     spin_lock(&kernel->timer_lock);
     was_pending = timer_pending(timer);
     if (was_pending)
-        detach(timer);
+        libcfs_timer_detach(&timer->entry);
     timer->expires = expires;
     /* Behind those that are not later: timers of one time run in the order of their starts. */
     for (place = kernel->timers.prev; place != &kernel->timers; place = place->prev)
@@ -163,16 +157,6 @@ bool libcfs_mod_timer(struct timer_list *timer, unsigned long expires)
     return was_pending;
 }
 
-static bool is_running(struct libcfs_kernel *kernel, const struct timer_list *timer)
-{
-    bool running;
-
-    spin_lock(&kernel->timer_lock);
-    running = kernel->running == timer;
-    spin_unlock(&kernel->timer_lock);
-    return running;
-}
-
 bool libcfs_del_timer(struct timer_list *timer, bool sync)
 {
     struct libcfs_kernel *kernel = __atomic_load_n(&timer->kernel, __ATOMIC_ACQUIRE);
@@ -184,12 +168,13 @@ bool libcfs_del_timer(struct timer_list *timer, bool sync)
         spin_lock(&kernel->timer_lock);
         pending = timer_pending(timer);
         if (pending)
-            detach(timer);
+            libcfs_timer_detach(&timer->entry);
         running = sync && kernel->running == timer;
         spin_unlock(&kernel->timer_lock);
         was_pending = was_pending || pending;
         if (running) /* it may start itself again meanwhile */
-            wait_event(kernel->timer_ended, !is_running(kernel, timer));
+            libcfs_wait_until_over(&kernel->timer_lock, &kernel->running, timer,
+                                   &kernel->timer_ended);
     } while (running);
     return was_pending;
 }

@@ -22,6 +22,22 @@ int libcfs_autoremove_wake(struct wait_queue_entry *entry, unsigned mode, int fl
     return libcfs_wake_task(task, (long)mode);
 }
 
+static bool is_at(spinlock_t *lock, const void *running, const void *item)
+{
+    const void *present;
+
+    spin_lock(lock);
+    memcpy(&present, running, sizeof(present)); /* a pointer to whatever runs */
+    spin_unlock(lock);
+    return present == item;
+}
+
+void libcfs_wait_until_over(spinlock_t *lock, const void *running, const void *item,
+                            wait_queue_head_t *ended)
+{
+    wait_event(*ended, !is_at(lock, running, item));
+}
+
 void libcfs_wait_prepare(wait_queue_head_t *queue, wait_queue_entry_t *entry, long state,
                          bool exclusive)
 {

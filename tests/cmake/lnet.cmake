@@ -2,7 +2,7 @@
 # LNet's core over a driver of the tests: tests/lnet/world.h.
 jacquard_shared(lnet_world SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/world.c ${CMAKE_SOURCE_DIR}/tests/lnet/wire.c
                 DEPENDS jacquard_lnet INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)
-foreach(area IN ITEMS config control consumer libcfs init eq md match event export move lo credit route health fault discovery)
+foreach(area IN ITEMS config control consumer libcfs init eq md match event export move lo credit route health fault discovery change)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/lnet/${area}_test.c)
     jacquard_test(lnet_${area}
       SOURCES ${CMAKE_SOURCE_DIR}/tests/lnet/${area}_test.c ${lnet_world}

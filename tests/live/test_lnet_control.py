@@ -65,6 +65,29 @@ def test_lnetctl_pings_and_exports(hosts, controlled, tmp_path):
         assert f"12345-{hosts(4)}@tcp\n" in lines
 
 
+def test_lnetctl_changes_a_live_node(hosts, controlled):
+    """A network comes, answers pings, and goes; a route and a peer."""
+    assert lnetctl(controlled, "net", "add", "--net", "tcp1", "--if", hosts(5), "--peer-credits", "3").returncode == 0
+    assert run(JACQUARD, "lnet", "ping", "--networks", f"tcp1({hosts(6)})", "--set", f"accept_port={PORT}", f"{hosts(5)}@tcp1").returncode == 0
+    nets = {net["net type"]: net["local NI(s)"] for net in yaml.safe_load(lnetctl(controlled, "net", "show", "-v").stdout)["net"]}
+    assert nets["tcp1"][0]["nid"] == f"{hosts(5)}@tcp1" and nets["tcp1"][0]["tunables"]["peer_credits"] == 3
+    assert nets["tcp1"][0]["statistics"]["recv_count"] == 1
+    again = lnetctl(controlled, "net", "add", "--net", "tcp1", "--if", hosts(5))
+    assert again.returncode == 2 and "File exists" in again.stderr
+    assert "No such device" in lnetctl(controlled, "net", "add", "--net", "tcp1", "--if", "8.8.8.8").stderr
+    assert lnetctl(controlled, "route", "add", "--net", "tcp8", "--gateway", f"{hosts(8)}@tcp1", "--hop", "3").returncode == 0
+    assert lnetctl(controlled, "peer", "add", "--prim_nid", f"{hosts(7)}@tcp", "--nid", f"{hosts(7)}@tcp1").returncode == 0
+    routes = {route["net"]: route for route in yaml.safe_load(lnetctl(controlled, "route", "show", "-v").stdout)["route"]}
+    assert routes["tcp8"]["gateway"] == f"{hosts(8)}@tcp1" and routes["tcp8"]["hop"] == 3
+    peers = {peer["primary nid"]: peer for peer in yaml.safe_load(lnetctl(controlled, "peer", "show").stdout)["peer"]}
+    assert [part["nid"] for part in peers[f"{hosts(7)}@tcp"]["peer ni"]] == [f"{hosts(7)}@tcp", f"{hosts(7)}@tcp1"]
+    assert lnetctl(controlled, "net", "del", "--net", "tcp1").returncode == 0
+    left = yaml.safe_load(lnetctl(controlled, "net", "show").stdout)["net"]
+    assert [net["net type"] for net in left] == ["lo", "tcp"]
+    assert [route["net"] for route in yaml.safe_load(lnetctl(controlled, "route", "show").stdout)["route"]] == ["tcp7"]
+    ping(hosts(2), f"{hosts(1)}@tcp")
+
+
 def test_lnetctl_refuses(controlled, tmp_path):
     for words, message in ((["net", "delete"], "there are net, peer"), (["net"], "there are net, peer"), ([], "words are needed"),
                            (["x" * 300], "these words are no command"), (["stats\nshow"], "these words are no command")):

@@ -55,6 +55,23 @@ def test_what_one_node_exports_another_one_reads(tmp_path):
     assert first["digest"] == second["digest"]
 
 
+def test_a_network_comes_and_goes():
+    result = json.loads(run(SCENARIOS / "changes.yaml", "--json").stdout)
+    before, during, after = ({net["net type"]: net["local NI(s)"][0] for net in yaml.safe_load(one["output"])["net"]} for one in result["lnetctl"])
+    assert set(before) == set(after) == {"lo", "tcp"} and set(during) == {"lo", "tcp", "tcp1"}
+    assert during["tcp1"]["tunables"]["peer_credits"] == 16 and during["tcp1"]["interfaces"] == {0: "second"}
+    # Discovery uses the new network for requests and answers, as many as the old one has meanwhile.
+    assert during["tcp1"]["statistics"]["send_count"] > 50 and during["tcp1"]["statistics"]["recv_count"] > 50
+    assert result["ledger"]["balanced"]
+
+
+def test_a_command_that_fails_is_a_finding():
+    done = run(SCENARIOS / "changes.yaml", "--json", "--set", "lnet.change.0.command=net add --net tcp --if first", "--set", "lnet.change.0.nodes=2")
+    finding, other = json.loads(done.stdout)["findings"]["lnet.command"]["first"]
+    assert other["text"] == "lnetctl net del --net tcp1: No such file or directory"
+    assert done.returncode != 0 and finding["node"] == 2 and finding["text"] == "lnetctl net add --net tcp --if first: File exists"
+
+
 def test_showing_changes_nothing():
     """Without `show` the simulation is the same."""
     with_it = json.loads(run(SCENARIOS / "exported.yaml", "--json").stdout)

@@ -95,7 +95,8 @@ enum lnet_match lnet_match(struct lnet_node *node, const struct lnet_match_info 
 void lnet_match_info(const struct lnet_msg *msg, struct lnet_match_info *info);
 /* A new descriptor takes what waits for it. */
 void lnet_lazy_resume(struct lnet_node *node, struct lnet_libmd *md);
-void lnet_lazy_drop(struct lnet_node *node, struct lnet_portal *portal);
+/* Drops what waits; ni not NULL: what came over that NI. */
+void lnet_lazy_drop(struct lnet_node *node, struct lnet_portal *portal, const struct lnet_ni *ni);
 
 /* ---- msg.c, event.c, finalize.c -------------------------------------------------------------- */
 
@@ -170,6 +171,8 @@ struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid);
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid);
 void lnet_peers_free(struct lnet_instance *instance);
 /* As LNetCtl does: `nid` LNET_NID_ANY is the peer itself. */
+/* Makes one NID of a peer that has several a peer of its own; NULL: no memory. */
+struct lnet_peer *lnet_peer_split_off(struct lnet_instance *instance, struct lnet_peer_ni *peer_ni);
 int lnet_peer_add(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid, bool multi_rail);
 int lnet_peer_delete(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid);
 int lnet_peers_start(struct lnet_node *node); /* those of the settings */
@@ -198,6 +201,8 @@ struct lnet_config_route {
 /* Whether the settings of a node can work. False: *error is malloc'd text. */
 bool lnet_config_check(struct lnet_node *node, char **error);
 /* 0, or -EINVAL and *error. The results are malloc'd arrays. */
+/* A text of networks, which it changes; *nets are the caller's. */
+int lnet_config_parse(char *text, struct lnet_config_net **nets, uint32_t *count, char **error);
 int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **nets,
                          uint32_t *count, char **error);
 int lnet_config_routes(const struct lnet_node *node, struct lnet_config_route **routes,
@@ -285,6 +290,8 @@ void lnet_pinger_lost(struct lnet_gateway *gateway);
 /* init.c: LNetNIInit, and the last LNetNIFini. */
 int lnet_instance_start(struct lnet_node *node, lnet_pid_t pid);
 void lnet_instance_stop(struct lnet_node *node);
+/* module.c: an ioctl of the control device. */
+int lnet_module_control(unsigned command, void *argument);
 int lnet_ping_start(struct lnet_node *node);
 void lnet_ping_refresh(struct lnet_node *node);
 

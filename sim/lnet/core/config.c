@@ -155,7 +155,7 @@ static bool merge(struct lnet_config_net *nets, uint32_t count)
     return false;
 }
 
-static int parse_networks(char *text, struct lnet_config_net **nets, uint32_t *count, char **error)
+int lnet_config_parse(char *text, struct lnet_config_net **nets, uint32_t *count, char **error)
 {
     int rc = 0;
 
@@ -202,7 +202,7 @@ int lnet_config_networks(const struct lnet_node *node, struct lnet_config_net **
     } else {
         lnet_copy_text(text, sizeof(text), *networks != '\0' ? networks : "tcp");
     }
-    return parse_networks(text, nets, count, error);
+    return lnet_config_parse(text, nets, count, error);
 }
 
 /* ---- whether it can work --------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Rules that hold messages for some seconds, at the sender and at the receiver. */
 #include "core/fault.h"
+#include "core/ni.h"
 
 static void release(struct sim_event *event);
 
@@ -58,6 +59,17 @@ bool lnet_fault_delays(struct lnet_node *node, struct lnet_msg *msg)
     return false;
 }
 
+static void drop(struct lnet_msg *msg, const char *why)
+{
+    struct lnet_ni *ni = msg->rx_ni;
+    void *in = msg->in;
+    uint32_t type = msg->header.type, bytes = msg->header.payload_length;
+
+    lnet_record_dropped(msg->node, &msg->header, why);
+    lnet_finalize(msg, -ECANCELED);
+    lnet_drop_incoming(ni, in, type, bytes);
+}
+
 /* A received message that is held has not been offered to a descriptor or a router buffer yet. */
 static void go_on(struct lnet_msg *msg)
 {
@@ -68,13 +80,7 @@ static void go_on(struct lnet_msg *msg)
         msg->delay_rule_passed = true;
         lnet_ni_send(msg);
     } else if (node->state == LNET_STOPPING) {
-        struct lnet_ni *ni = msg->rx_ni;
-        void *in = msg->in;
-        uint32_t type = msg->header.type, bytes = msg->header.payload_length;
-
-        lnet_record_dropped(node, &msg->header, "LNet stopped");
-        lnet_finalize(msg, -ECANCELED);
-        lnet_drop_incoming(ni, in, type, bytes);
+        drop(msg, "LNet stopped");
     } else {
         lnet_parse_delayed(msg);
     }
@@ -96,6 +102,32 @@ static void release(struct sim_event *event)
     }
     arm(rule);
     lnet_host_unlock(node);
+}
+
+void lnet_delay_flush_ni(const struct lnet_ni *ni)
+{
+    struct lnet_fault_rule *rule;
+    struct lnet_msg *msg, *next;
+    LIST_HEAD(ended);
+
+    list_for_each_entry (rule, &ni->node->delay_rules, on_node) {
+        list_for_each_entry_safe (msg, next, &rule->held, on_list) {
+            if ((msg->tx_committed ? msg->tx_ni : msg->rx_ni) == ni)
+                list_move_tail(&msg->on_list, &ended);
+        }
+        if (list_empty(&rule->held))
+            sim_timer_cancel(&rule->release);
+    }
+    while (!list_empty(&ended)) {
+        msg = list_first_entry(&ended, struct lnet_msg, on_list);
+        list_del(&msg->on_list);
+        if (msg->tx_committed) {
+            msg->no_resend = true;
+            lnet_finalize(msg, -ESHUTDOWN);
+        } else {
+            drop(msg, "interface removed");
+        }
+    }
 }
 
 void lnet_delay_release(struct lnet_fault_rule *rule)

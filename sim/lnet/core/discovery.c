@@ -6,7 +6,7 @@
  *   idle ── first message ──▶ ping ── answer of a multi-rail peer ──▶ push ── end ──▶ up to date
  *                               └── no answer ──▶ idle, and what waits is sent to the NID as given
  */
-#include "core/internal.h"
+#include "core/ni.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +47,23 @@ static void move_to(struct lnet_peer_ni *peer_ni, struct lnet_peer *peer)
     }
 }
 
+/* NIDs that the peer has no more are peers of their own, which nobody configured: messages may be
+ * under way to them. */
+static void forget_others(struct lnet_instance *instance, struct lnet_peer *peer,
+                          const struct lnet_ping_info *info, uint32_t nis)
+{
+    struct lnet_peer_ni *peer_ni, *next;
+    uint32_t i;
+
+    list_for_each_entry_safe (peer_ni, next, &peer->nis, on_peer) {
+        for (i = 1; i < nis && info->pi_ni[i].ns_nid != peer_ni->nid;)
+            i++;
+        if (i < nis || peer_ni->nid == peer->primary)
+            continue;
+        (void)lnet_peer_split_off(instance, peer_ni);
+    }
+}
+
 /* Lengths come from the other node; they are bounded by what it sent. The first NI is its lo. */
 static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct lnet_ping_info *info,
                   uint32_t bytes)
@@ -70,6 +87,8 @@ static bool learn(struct lnet_node *node, struct lnet_peer *peer, const struct l
     }
     if (nis > 1 && lnet_peer_ni_find(node->instance, info->pi_ni[1].ns_nid)->peer == peer)
         peer->primary = info->pi_ni[1].ns_nid;
+    if (nis > 1 && nis == info->pi_nnis) /* the list is whole */
+        forget_others(node->instance, peer, info, nis);
     peer->multi_rail = true;
     return true;
 }
@@ -110,7 +129,8 @@ static uint32_t own_info(struct lnet_node *node, struct lnet_ping_info *info)
                         LNET_PING_FEAT_DISCOVERY;
     info->pi_pid = node->pid;
     while (nis < LNET_PING_INTERFACES && (ni = lnet_ni_by_index(node->instance, nis)) != NULL) {
-        info->pi_ni[nis] = (struct lnet_ni_status){ni->nid, nis == 0 ? 1 : ni->status, 0};
+        info->pi_ni[nis] = (struct lnet_ni_status){
+            ni->nid, nis == 0 ? 1 + node->instance->ni_changes : ni->status, 0};
         nis++;
     }
     info->pi_nnis = nis;
@@ -189,19 +209,46 @@ static bool wants(const struct lnet_msg *msg)
     return portal != LNET_RESERVED_PORTAL;
 }
 
-static int discover(struct lnet_node *node, struct lnet_peer *peer, lnet_nid_t nid)
+static struct lnet_discovery *discovery_new(struct lnet_node *node, struct lnet_peer *peer,
+                                            lnet_nid_t nid)
 {
     struct lnet_discovery *discovery = calloc(1, sizeof(*discovery));
-    int rc;
 
     if (discovery == NULL)
-        return -ENOMEM;
+        return NULL;
     discovery->peer = peer;
     discovery->ping.node = node;
     discovery->ping.nid = nid;
     discovery->ping.done = ping_done;
     INIT_LIST_HEAD(&discovery->waiting);
     peer->discovery = discovery;
+    return discovery;
+}
+
+void lnet_discovery_push_all(struct lnet_node *node)
+{
+    struct lnet_peer *peer, *next;
+
+    if (node->instance->push == NULL)
+        return;
+    list_for_each_entry_safe (peer, next, &node->instance->peers, on_node) {
+        struct lnet_discovery *discovery;
+
+        if (!peer->multi_rail || !peer->up_to_date || peer->discovery != NULL)
+            continue;
+        discovery = discovery_new(node, peer, peer->primary);
+        if (discovery != NULL && !push(discovery))
+            release(discovery, true);
+    }
+}
+
+static int discover(struct lnet_node *node, struct lnet_peer *peer, lnet_nid_t nid)
+{
+    struct lnet_discovery *discovery = discovery_new(node, peer, nid);
+    int rc;
+
+    if (discovery == NULL)
+        return -ENOMEM;
     rc = lnet_ping_send(&discovery->ping, false);
     if (rc != 0) {
         peer->discovery = NULL;

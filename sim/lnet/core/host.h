@@ -46,6 +46,10 @@ void lnet_host_call(struct lnet_node *node, lnet_eq_handler_t callback, struct l
  * no further. */
 void lnet_host_stay(struct lnet_node *node);
 
+/* An interface that the node was not created with, for an NI that is added while LNet runs. False:
+ * the machine has none of that name. */
+bool lnet_host_interface(uint32_t lnd_type, const char *name, struct lnet_interface *interface);
+
 enum lnet_warning {
     LNET_WARNING_GAP, /* a driver of a real network may not take the fragments of a descriptor */
     LNET_WARNING_SETTING, /* a setting has no effect on the node */

@@ -13,6 +13,7 @@ static struct lnet_instance *instance_new(struct lnet_node *node)
 
     instance->node = node;
     INIT_LIST_HEAD(&instance->nets);
+    INIT_LIST_HEAD(&instance->removed_nis);
     INIT_LIST_HEAD(&instance->mds);
     INIT_LIST_HEAD(&instance->eqs);
     INIT_LIST_HEAD(&instance->messages);
@@ -47,7 +48,7 @@ static void portals_drop(struct lnet_node *node)
 
     for (i = 0; i < LNET_PORTALS; i++) {
         if (node->instance->portals[i] != NULL)
-            lnet_lazy_drop(node, node->instance->portals[i]);
+            lnet_lazy_drop(node, node->instance->portals[i], NULL);
     }
 }
 
@@ -126,6 +127,7 @@ static void stop(struct lnet_node *node)
     free(instance);
     node->state = LNET_DOWN;
     node->silent = false;
+    node->configured = node->without_settings = false;
     node->references = 0;
 }
 
@@ -143,9 +145,9 @@ static int start(struct lnet_node *node, lnet_pid_t pid)
     node->incarnation = sim_now() / SIM_US + 1;
     node->references = 1;
     rc = lnet_nis_start(node);
-    if (rc == 0)
+    if (rc == 0 && !node->without_settings)
         rc = lnet_peers_start(node);
-    if (rc == 0)
+    if (rc == 0 && !node->without_settings)
         rc = lnet_routes_start(node);
     if (rc == 0)
         rc = lnet_router_start(node);

@@ -89,14 +89,16 @@ struct lnet_peer {
     int discovery_status; /* of the last one: 0 or a negative errno */
 };
 
-/* One NID of a peer. What each message uses comes first. */
+/* One NID of a peer. What each message uses comes first: in the third line, what sending uses. */
+#define LNET_PEER_HINTS 3
+#define LNET_PEER_SEND_LINES 3
 struct lnet_peer_ni {
     lnet_nid_t nid;
-    struct lnet_peer_ni *next_in_bucket;
     struct lnet_peer *peer;
     struct lnet_net *net; /* NULL: not a local network (reached through routers) */
     void *driver; /* what the driver remembers; NULL: nothing */
-    void (*fetch)(const void *driver, unsigned stage); /* the driver's, if it remembers */
+    /* Fetches what sending so many bytes will use into the cache; the driver's, if it remembers. */
+    void (*fetch)(const struct lnet_peer_ni *peer, uint32_t bytes);
     uint64_t tx_queued_bytes; /* lpni_txqnob: payload + 72 of each message with or waiting for a
                                * credit */
     int tx_credits, tx_credits_min;
@@ -109,13 +111,25 @@ struct lnet_peer_ni {
     bool alive;
     bool notified_down; /* the driver said so, and nothing was heard since */
     bool recovery_ping; /* a ping is in flight */
+
     struct list_head tx_delayed; /* messages that wait for a credit of the peer; FIFO */
+    /* What the driver uses for short messages, and for those of `hints_long` bytes and more. They
+     * may be freed: they are fetched, but never read. */
+    const void *hints[2][LNET_PEER_HINTS];
+    uint32_t hints_long;
 
     struct list_head router_delayed; /* incoming messages to forward that wait; FIFO */
     int router_credits, router_credits_min;
+    int tx_credits_given, router_credits_given; /* by its network; 0: it never had one */
     struct list_head on_peer, on_recovery;
     struct lnet_type_counts dropped; /* not sent, because the peer was dead */
     struct lnet_health_counts failures;
+};
+
+/* A search compares NIDs without reading the peers. */
+struct lnet_peer_slot {
+    lnet_nid_t nid;
+    struct lnet_peer_ni *peer; /* NULL: free */
 };
 
 /* ---- event queues, match entries, descriptors ---------------------------------------------- */
@@ -265,6 +279,8 @@ struct lnet_instance {
     struct lnet_node *node;
     struct lnet_handles handles;
     struct list_head nets; /* in order of creation; lo is the first */
+    struct list_head removed_nis; /* struct lnet_ni, that messages may still name */
+    uint32_t ni_changes; /* of the list of NIs, since the start */
     struct lnet_ni *lo;
     struct list_head mds, eqs;
     struct list_head messages; /* all */
@@ -273,8 +289,8 @@ struct lnet_instance {
     struct lnet_portal *portals[LNET_PORTALS];
 
     struct list_head peers;
-    struct lnet_peer_ni **peer_buckets;
-    uint32_t peer_bucket_count, peer_ni_count;
+    struct lnet_peer_slot *peer_slots; /* by NID; open addressing */
+    uint32_t peer_slot_count, peer_ni_count;
 
     struct list_head trackers; /* struct lnet_libmd; by deadline */
     struct sim_timer tracker_scan;
@@ -313,6 +329,8 @@ struct lnet_node {
 
     enum lnet_state state;
     bool silent; /* crashed: no events, nothing is sent */
+    bool configured; /* by the ioctl CONFIGURE, which holds one of the references */
+    bool without_settings; /* and which wanted no networks and routes of the parameters */
     char *panic_text;
     bool panic_of_program; /* an assertion of code that uses LNet failed, and not one of LNet */
     struct libcfs_node *libcfs; /* the state of libcfs; NULL: not used yet */

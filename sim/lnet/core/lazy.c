@@ -39,13 +39,20 @@ void lnet_lazy_resume(struct lnet_node *node, struct lnet_libmd *md)
     }
 }
 
-void lnet_lazy_drop(struct lnet_node *node, struct lnet_portal *portal)
+void lnet_lazy_drop(struct lnet_node *node, struct lnet_portal *portal, const struct lnet_ni *ni)
 {
-    while (!list_empty(&portal->delayed)) {
-        struct lnet_msg *msg = list_first_entry(&portal->delayed, struct lnet_msg, on_list);
+    struct lnet_msg *msg, *next;
+    LIST_HEAD(dropped);
 
+    list_for_each_entry_safe (msg, next, &portal->delayed, on_list) {
+        if (ni == NULL || msg->rx_ni == ni)
+            list_move_tail(&msg->on_list, &dropped);
+    }
+    while (!list_empty(&dropped)) {
+        msg = list_first_entry(&dropped, struct lnet_msg, on_list);
         list_del(&msg->on_list);
-        lnet_record_dropped(node, &msg->header, "lazy portal cleared");
+        lnet_record_dropped(node, &msg->header,
+                            ni == NULL ? "lazy portal cleared" : "interface removed");
         lnet_drop_incoming(msg->rx_ni, msg->in, msg->header.type, msg->header.payload_length);
         lnet_finalize(msg, -ENOENT);
     }
@@ -66,7 +73,7 @@ static int set_lazy(const char *call, int number, bool lazy)
         if (portal != NULL) {
             portal->lazy = lazy;
             if (!lazy)
-                lnet_lazy_drop(node, portal);
+                lnet_lazy_drop(node, portal, NULL);
         }
     }
     lnet_leave(node, node->params.cost_other_ns);

@@ -19,8 +19,7 @@
 #define PIECE 4096u
 
 struct lnet_record {
-    struct list_head on_bucket;
-    struct list_head on_all;
+    struct list_head on_list; /* of its bucket, or of those that are unused */
     uint64_t key, digest;
     uint32_t bytes;
     uint32_t type;
@@ -36,8 +35,9 @@ struct lnet_record {
     struct sim_ledger_entry entry;
 };
 
+#define RECORD_LINES ((sizeof(struct lnet_record) + SIM_LINE - 1) / SIM_LINE)
+
 static struct list_head *buckets; /* NULL: no ledger */
-static LIST_HEAD(all); /* records */
 static LIST_HEAD(unused);
 static struct sim_ledger_book books[4]; /* by type of message */
 static struct sim_ledger_book md_book, connection_book;
@@ -55,18 +55,16 @@ static struct lnet_record *record_new(void)
         if (record == NULL)
             abort();
     } else {
-        record = list_first_entry(&unused, struct lnet_record, on_all);
-        list_del(&record->on_all);
+        record = list_first_entry(&unused, struct lnet_record, on_list);
+        list_del(&record->on_list);
     }
     memset(record, 0, sizeof(*record));
-    list_add_tail(&record->on_all, &all);
     return record;
 }
 
 static void record_free(struct lnet_record *record)
 {
-    list_del(&record->on_bucket);
-    list_move(&record->on_all, &unused);
+    list_move(&record->on_list, &unused);
 }
 
 void lnet_ledger_open(void)
@@ -86,16 +84,23 @@ void lnet_ledger_open(void)
     sim_ledger_book_register(&connection_book, "lnet.connection");
 }
 
-void lnet_ledger_close(void)
+static void free_all(struct list_head *list)
 {
-    while (!list_empty(&all))
-        record_free(list_first_entry(&all, struct lnet_record, on_all));
-    while (!list_empty(&unused)) {
-        struct lnet_record *record = list_first_entry(&unused, struct lnet_record, on_all);
+    while (!list_empty(list)) {
+        struct lnet_record *record = list_first_entry(list, struct lnet_record, on_list);
 
-        list_del(&record->on_all);
+        list_del(&record->on_list);
         free(record);
     }
+}
+
+void lnet_ledger_close(void)
+{
+    uint32_t i;
+
+    for (i = 0; buckets != NULL && i < BUCKETS; i++)
+        free_all(&buckets[i]);
+    free_all(&unused);
     free(buckets);
     buckets = NULL;
     free(dead);
@@ -117,6 +122,11 @@ static uint64_t key_of(const struct lnet_hdr *header)
         key = (uint64_t)product ^ (uint64_t)(product >> 64);
     }
     return sim_mix(key);
+}
+
+static struct list_head *bucket_of(uint64_t key)
+{
+    return &buckets[key & (BUCKETS - 1)];
 }
 
 static uint64_t digest_of(const struct lnet_fragments *list, uint32_t offset, uint32_t length)
@@ -174,7 +184,7 @@ void lnet_record_open(struct lnet_msg *msg)
     sim_ledger_open(&books[type], &record->entry, msg->node->number,
                     LNET_NIDADDR(msg->header.dest_nid), msg->payload_length);
     sim_ledger_hand_in(&record->entry, record->digest);
-    list_add_tail(&record->on_bucket, &buckets[record->key & (BUCKETS - 1)]);
+    list_add_tail(&record->on_list, bucket_of(record->key));
     msg->record = record;
 }
 
@@ -198,16 +208,16 @@ static enum fitness fitness(const struct lnet_record *record, const struct lnet_
     return nids ? OPEN_SAME_NIDS : OPEN;
 }
 
-/* The oldest one of those that fit best; others: how many more fit as well. */
-static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *digest,
+/* The oldest one of those with the header's key that fit best; others: how many more fit as well.
+ */
+static struct lnet_record *find(const struct lnet_hdr *header, uint64_t key, const uint64_t *digest,
                                 uint32_t *others)
 {
-    uint64_t key = key_of(header);
     struct lnet_record *record, *best = NULL;
     enum fitness fits, best_fits = LATE;
 
     *others = 0;
-    list_for_each_entry (record, &buckets[key & (BUCKETS - 1)], on_bucket) {
+    list_for_each_entry (record, bucket_of(key), on_list) {
         if (record->key != key)
             continue;
         fits = fitness(record, header, digest);
@@ -227,15 +237,16 @@ static struct lnet_record *find(const struct lnet_hdr *header, const uint64_t *d
 /* The record of a message that arrives. When the record of another message with an equal header
  * was taken for it as that one was dropped, the two records exchange what they say of the content.
  */
-static struct lnet_record *find_arrived(const struct lnet_hdr *header, const uint64_t *digest)
+static struct lnet_record *find_arrived(const struct lnet_hdr *header, uint64_t key,
+                                        const uint64_t *digest)
 {
     uint32_t others;
-    struct lnet_record *record = find(header, digest, &others), *dropped;
+    struct lnet_record *record = find(header, key, digest, &others), *dropped;
 
     if (record == NULL || !record->guessed)
         return record;
     dropped = record;
-    record = find(header, NULL, &others);
+    record = find(header, key, NULL, &others);
     if (record->arrived)
         return dropped;
     dropped->digest = record->digest;
@@ -253,7 +264,7 @@ void lnet_record_hop(struct lnet_msg *msg)
     if (buckets == NULL)
         return;
     if (record == NULL && msg->routing)
-        record = find(&msg->header, NULL, &others);
+        record = find(&msg->header, key_of(&msg->header), NULL, &others);
     if (record == NULL)
         return;
 
@@ -270,15 +281,17 @@ void lnet_record_arrived(struct lnet_node *node, struct lnet_msg *msg, int statu
 {
     const struct lnet_hdr *header = &msg->header;
     struct lnet_record *record;
-    uint64_t digest = 0;
+    uint64_t digest = 0, key;
     bool whole = header->type != LNET_MSG_GET && msg->wanted == header->payload_length;
 
     if (buckets == NULL || status != 0 || msg->optimized_get)
         return;
 
+    key = key_of(header);
+    sim_fetch(bucket_of(key)->next, RECORD_LINES); /* while the digest is computed */
     if (whole)
         digest = digest_of(&msg->md->fragments, msg->offset, msg->wanted);
-    record = find_arrived(header, whole ? &digest : NULL);
+    record = find_arrived(header, key, whole ? &digest : NULL);
     if (record == NULL) {
         sim_ledger_violation(&books[header->type],
                              "node %s received a message of %u bytes that no node sent", node->name,
@@ -321,7 +334,7 @@ void lnet_record_dropped(struct lnet_node *node, const struct lnet_hdr *header, 
     if (buckets == NULL)
         return;
     count_drop(why);
-    record = find(header, NULL, &others);
+    record = find(header, key_of(header), NULL, &others);
     if (record == NULL || record->arrived)
         return;
 
@@ -374,7 +387,7 @@ static void lose(const struct lnet_node *from, lnet_nid_t next_hop, bool sent_on
     uint32_t i;
 
     for (i = 0; buckets != NULL && i < BUCKETS; i++) {
-        list_for_each_entry_safe (record, next, &buckets[i], on_bucket) {
+        list_for_each_entry_safe (record, next, &buckets[i], on_list) {
             if ((from != NULL && record->hop != from) ||
                 (next_hop != LNET_NID_ANY && record->next_hop != next_hop) || record->settled ||
                 (sent_only && !record->sent && !record->forwarded))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Networks and NIs of a node: finding, starting, stopping. */
-#include "core/internal.h"
+#include "core/ni.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,17 +140,49 @@ const struct lnet_interface *lnet_interface_find(const struct lnet_node *node, u
     return NULL;
 }
 
-static void ni_free(struct lnet_ni *ni)
+bool lnet_interface_get(const struct lnet_node *node, uint32_t lnd_type, const char *name,
+                        struct lnet_interface *interface)
+{
+    const struct lnet_interface *known = lnet_interface_find(node, lnd_type, name);
+
+    if (known == NULL)
+        return name != NULL && lnet_host_interface(lnd_type, name, interface);
+    *interface = *known;
+    return true;
+}
+
+void lnet_ni_free(struct lnet_ni *ni)
 {
     list_del(&ni->on_net);
     free(ni->driver_values);
     free(ni);
 }
 
-static int ni_start(struct lnet_node *node, uint32_t id, const char *interface)
+/* Values that a command gives instead of the driver's; -1: the driver's. */
+static int tune(struct lnet_ni *ni, const struct lnet_ioctl_config_lnd_cmn_tunables *tunables)
+{
+    if (tunables == NULL)
+        return 0;
+    if (tunables->lct_max_tx_credits == 0 || tunables->lct_peer_tx_credits == 0)
+        return -EINVAL;
+    if (tunables->lct_max_tx_credits > 0)
+        ni->credits = tunables->lct_max_tx_credits;
+    if (tunables->lct_peer_tx_credits > 0)
+        ni->peer_credits = tunables->lct_peer_tx_credits;
+    if (ni->peer_credits > ni->credits)
+        ni->peer_credits = ni->credits;
+    if (tunables->lct_peer_rtr_credits >= 0)
+        ni->peer_buffer_credits = tunables->lct_peer_rtr_credits;
+    if (tunables->lct_peer_timeout >= 0)
+        ni->peer_timeout_s = tunables->lct_peer_timeout;
+    return 0;
+}
+
+int lnet_ni_start(struct lnet_node *node, uint32_t id, const char *interface,
+                  const struct lnet_ioctl_config_lnd_cmn_tunables *tunables)
 {
     const struct lnet_lnd *lnd = lnet_lnd_find(LNET_NETTYP(id));
-    const struct lnet_interface *found = NULL;
+    struct lnet_interface found = {0};
     struct lnet_net *net;
     struct lnet_ni *ni;
     char *error = NULL;
@@ -158,11 +190,8 @@ static int ni_start(struct lnet_node *node, uint32_t id, const char *interface)
 
     if (lnd == NULL)
         return -EINVAL;
-    if (lnd->type != LOLND) {
-        found = lnet_interface_find(node, lnd->type, interface);
-        if (found == NULL)
-            return -ENODEV;
-    }
+    if (lnd->type != LOLND && !lnet_interface_get(node, lnd->type, interface, &found))
+        return -ENODEV;
     net = net_get(node, id, lnd);
     ni = calloc(1, sizeof(*ni));
     if (net == NULL || ni == NULL) {
@@ -173,22 +202,21 @@ static int ni_start(struct lnet_node *node, uint32_t id, const char *interface)
     ni->net = net;
     ni->lnd = lnd;
     ni->nid = LNET_MKNID(id, 0);
-    if (found != NULL)
-        ni->interface = *found;
+    ni->interface = found;
     ni->status = LNET_NI_STATUS_UP;
     ni->last_alive = sim_now();
     ni->health = LNET_MAX_HEALTH_VALUE;
     INIT_LIST_HEAD(&ni->on_net);
     INIT_LIST_HEAD(&ni->tx_delayed);
     INIT_LIST_HEAD(&ni->on_recovery);
-    rc = lnet_ni_tunables(node, ni, &error) ? 0 : -EINVAL;
+    rc = lnet_ni_tunables(node, ni, &error) ? tune(ni, tunables) : -EINVAL;
     free(error);
     ni->tx_credits = ni->credits;
     ni->tx_credits_min = ni->credits;
     if (rc == 0)
         rc = lnd->startup(ni);
     if (rc != 0) {
-        ni_free(ni);
+        lnet_ni_free(ni);
         return rc;
     }
     ni->tx_credits = ni->credits;
@@ -204,15 +232,15 @@ int lnet_nis_start(struct lnet_node *node)
     struct lnet_config_net *nets = NULL;
     uint32_t count = 0, i, j;
     char *error = NULL;
-    int rc = ni_start(node, LNET_MKNET(LOLND, 0), NULL);
+    int rc = lnet_ni_start(node, LNET_MKNET(LOLND, 0), NULL, NULL);
 
-    if (rc == 0)
+    if (rc == 0 && !node->without_settings)
         rc = lnet_config_networks(node, &nets, &count, &error);
     for (i = 0; rc == 0 && i < count; i++) {
         if (nets[i].interface_count == 0)
-            rc = ni_start(node, nets[i].id, NULL);
+            rc = lnet_ni_start(node, nets[i].id, NULL, NULL);
         for (j = 0; rc == 0 && j < nets[i].interface_count; j++)
-            rc = ni_start(node, nets[i].id, nets[i].interfaces[j]);
+            rc = lnet_ni_start(node, nets[i].id, nets[i].interfaces[j], NULL);
     }
     free(nets);
     free(error);
@@ -221,7 +249,7 @@ int lnet_nis_start(struct lnet_node *node)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static void ni_stop(struct lnet_ni *ni)
+void lnet_ni_stop(struct lnet_ni *ni)
 {
     ni->shutting_down = true;
     lnet_flush_ni(ni, -ESHUTDOWN);
@@ -242,7 +270,7 @@ void lnet_nis_stop(struct lnet_node *node)
          &net->on_node != &instance->nets;
          net = list_entry(net->on_node.prev, struct lnet_net, on_node)) {
         list_for_each_entry (ni, &net->nis, on_net)
-            ni_stop(ni);
+            lnet_ni_stop(ni);
     }
 }
 
@@ -253,9 +281,11 @@ void lnet_nis_free(struct lnet_node *node)
 
     list_for_each_entry_safe (net, next, &instance->nets, on_node) {
         while (!list_empty(&net->nis))
-            ni_free(list_first_entry(&net->nis, struct lnet_ni, on_net));
+            lnet_ni_free(list_first_entry(&net->nis, struct lnet_ni, on_net));
         list_del(&net->on_node);
         free(net);
     }
+    while (!list_empty(&instance->removed_nis))
+        lnet_ni_free(list_first_entry(&instance->removed_nis, struct lnet_ni, on_net));
     instance->lo = NULL;
 }

@@ -1,56 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Peers: who owns which NIDs, their credits, and whether they are alive. */
+#include "core/ni.h"
 #include "core/route.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BUCKETS 8u
+#define FIRST_SLOTS 8u
 
-static uint32_t bucket_of(const struct lnet_instance *instance, lnet_nid_t nid)
+/* The slot of the NID, or the free one where it belongs. */
+static struct lnet_peer_slot *slot_of(const struct lnet_instance *instance, lnet_nid_t nid)
 {
-    return (uint32_t)sim_mix(nid) & (instance->peer_bucket_count - 1);
+    uint32_t mask = instance->peer_slot_count - 1, at = (uint32_t)sim_mix(nid) & mask;
+
+    assert(instance->peer_ni_count <= mask); /* a free slot ends the search */
+    while (instance->peer_slots[at].peer != NULL && instance->peer_slots[at].nid != nid)
+        at = (at + 1) & mask;
+    return &instance->peer_slots[at];
 }
 
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid)
 {
-    struct lnet_peer_ni *peer;
-
-    if (instance->peer_bucket_count == 0)
-        return NULL;
-
-    peer = instance->peer_buckets[bucket_of(instance, nid)];
-    while (peer != NULL && peer->nid != nid)
-        peer = peer->next_in_bucket;
-    return peer;
+    return instance->peer_slot_count == 0 ? NULL : slot_of(instance, nid)->peer;
 }
 
 static void link_peer(struct lnet_instance *instance, struct lnet_peer_ni *peer)
 {
-    struct lnet_peer_ni **bucket = &instance->peer_buckets[bucket_of(instance, peer->nid)];
-
-    peer->next_in_bucket = *bucket;
-    *bucket = peer;
+    *slot_of(instance, peer->nid) = (struct lnet_peer_slot){peer->nid, peer};
 }
 
-/* At most one NID for two buckets on average. */
+/* At most one NID for two slots. */
 static bool make_room(struct lnet_instance *instance)
 {
-    uint32_t count =
-        instance->peer_bucket_count == 0 ? FIRST_BUCKETS : 2 * instance->peer_bucket_count;
-    struct lnet_peer_ni **buckets;
+    uint32_t count = instance->peer_slot_count == 0 ? FIRST_SLOTS : 2 * instance->peer_slot_count;
+    struct lnet_peer_slot *slots;
     struct lnet_peer *peer;
     struct lnet_peer_ni *peer_ni;
 
-    if (2 * instance->peer_ni_count < instance->peer_bucket_count)
+    if (2 * instance->peer_ni_count < instance->peer_slot_count)
         return true;
-    buckets = calloc(count, sizeof(buckets[0]));
-    if (buckets == NULL)
+    slots = calloc(count, sizeof(slots[0]));
+    if (slots == NULL)
         return false;
 
-    free(instance->peer_buckets);
-    instance->peer_buckets = buckets;
-    instance->peer_bucket_count = count;
+    free(instance->peer_slots);
+    instance->peer_slots = slots;
+    instance->peer_slot_count = count;
     list_for_each_entry (peer, &instance->peers, on_node) {
         list_for_each_entry (peer_ni, &peer->nis, on_peer)
             link_peer(instance, peer_ni);
@@ -68,6 +63,20 @@ static int router_credits(const struct lnet_node *node, const struct lnet_ni *ni
     return ni->peer_credits;
 }
 
+/* As many as the network's NIs give, less what messages hold since it had others. */
+static void give_credits(struct lnet_node *node, struct lnet_peer_ni *peer)
+{
+    const struct lnet_ni *ni = list_first_entry(&peer->net->nis, struct lnet_ni, on_net);
+    int router = router_credits(node, ni);
+
+    peer->tx_credits += ni->peer_credits - peer->tx_credits_given;
+    peer->router_credits += router - peer->router_credits_given;
+    peer->tx_credits_given = ni->peer_credits;
+    peer->router_credits_given = router;
+    peer->tx_credits_min = peer->tx_credits;
+    peer->router_credits_min = peer->router_credits;
+}
+
 static void init_peer_ni(struct lnet_node *node, struct lnet_peer_ni *peer, lnet_nid_t nid)
 {
     peer->nid = nid;
@@ -78,15 +87,46 @@ static void init_peer_ni(struct lnet_node *node, struct lnet_peer_ni *peer, lnet
     INIT_LIST_HEAD(&peer->tx_delayed);
     INIT_LIST_HEAD(&peer->router_delayed);
     INIT_LIST_HEAD(&peer->on_recovery);
-    if (peer->net != NULL && !list_empty(&peer->net->nis)) {
-        const struct lnet_ni *ni = list_first_entry(&peer->net->nis, struct lnet_ni, on_net);
-
-        peer->tx_credits = ni->peer_credits;
-        peer->router_credits = router_credits(node, ni);
-    }
-    peer->tx_credits_min = peer->tx_credits;
-    peer->router_credits_min = peer->router_credits;
+    if (peer->net != NULL && !list_empty(&peer->net->nis))
+        give_credits(node, peer);
     peer->last_alive = sim_now();
+}
+
+void lnet_peers_net_added(struct lnet_net *net)
+{
+    struct lnet_peer *peer;
+    struct lnet_peer_ni *peer_ni;
+
+    list_for_each_entry (peer, &net->node->instance->peers, on_node) {
+        list_for_each_entry (peer_ni, &peer->nis, on_peer) {
+            if (peer_ni->net != NULL || LNET_NIDNET(peer_ni->nid) != net->id)
+                continue;
+            peer_ni->net = net;
+            peer_ni->alive = true;
+            peer_ni->notified_down = false;
+            peer_ni->last_alive = sim_now();
+            give_credits(net->node, peer_ni);
+        }
+    }
+}
+
+void lnet_peers_net_removed(struct lnet_net *net)
+{
+    struct lnet_peer *peer;
+    struct lnet_peer_ni *peer_ni;
+
+    list_for_each_entry (peer, &net->node->instance->peers, on_node) {
+        list_for_each_entry (peer_ni, &peer->nis, on_peer) {
+            if (peer_ni->net != net)
+                continue;
+            assert(list_empty(&peer_ni->tx_delayed) && list_empty(&peer_ni->router_delayed));
+            peer_ni->net = NULL;
+            peer_ni->driver = NULL;
+            peer_ni->fetch = NULL;
+            list_del_init(&peer_ni->on_recovery);
+            peer_ni->health = LNET_MAX_HEALTH_VALUE;
+        }
+    }
 }
 
 struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid)
@@ -130,9 +170,9 @@ void lnet_peers_free(struct lnet_instance *instance)
         list_del(&peer->on_node);
         free(peer);
     }
-    free(instance->peer_buckets);
-    instance->peer_buckets = NULL;
-    instance->peer_bucket_count = 0;
+    free(instance->peer_slots);
+    instance->peer_slots = NULL;
+    instance->peer_slot_count = 0;
     instance->peer_ni_count = 0;
 }
 

@@ -7,8 +7,7 @@
 #include <string.h>
 #include "lnet/export.h"
 
-/* A peer of its own for one NID of a peer that has several. */
-static struct lnet_peer *split_off(struct lnet_instance *instance, struct lnet_peer_ni *peer_ni)
+struct lnet_peer *lnet_peer_split_off(struct lnet_instance *instance, struct lnet_peer_ni *peer_ni)
 {
     struct lnet_peer *from = peer_ni->peer, *peer;
 
@@ -43,7 +42,7 @@ static int create(struct lnet_node *node, lnet_nid_t primary, bool multi_rail)
     }
     if (peer->discovery != NULL)
         return -EBUSY;
-    peer = split_off(node->instance, peer_ni);
+    peer = lnet_peer_split_off(node->instance, peer_ni);
     if (peer == NULL)
         return -ENOMEM;
     peer->primary = primary;
@@ -68,7 +67,7 @@ static int add_nid(struct lnet_node *node, struct lnet_peer *peer, lnet_nid_t ni
         return -EEXIST;
     if (from->discovery != NULL)
         return -EBUSY;
-    from = split_off(node->instance, peer_ni);
+    from = lnet_peer_split_off(node->instance, peer_ni);
     if (from == NULL)
         return -ENOMEM;
     list_move_tail(&peer_ni->on_peer, &peer->nis);
@@ -110,7 +109,7 @@ int lnet_peer_add(struct lnet_node *node, lnet_nid_t primary, lnet_nid_t nid, bo
 /* What messages and drivers know of a NID stays; it is like one that was never configured. */
 static int forget(struct lnet_instance *instance, struct lnet_peer_ni *peer_ni)
 {
-    struct lnet_peer *peer = split_off(instance, peer_ni);
+    struct lnet_peer *peer = lnet_peer_split_off(instance, peer_ni);
 
     if (peer == NULL)
         return -ENOMEM;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The ping target on portal 0, and pings that LNet sends itself. */
-#include "core/internal.h"
+#include "core/ni.h"
 
 #include <stdlib.h>
 
 struct lnet_ping_target {
+    struct lnet_ping_target *older; /* that answers may still be sent from */
     uint64_t me_cookie;
     uint32_t nis;
     struct lnet_ping_info info;
@@ -47,8 +48,8 @@ void lnet_ping_refresh(struct lnet_node *node)
             sim_now() - ni->last_alive > silence_limit(&node->params))
             ni->status = LNET_NI_STATUS_DOWN;
         info->pi_ni[i].ns_nid = ni->nid;
-        /* The first one is lo; its status is the number of the last change of the list: none. */
-        info->pi_ni[i].ns_status = i == 0 ? 1 : ni->status;
+        /* The first one is lo; its status is the number of the list, which changes count up. */
+        info->pi_ni[i].ns_status = i == 0 ? 1 + instance->ni_changes : ni->status;
         info->pi_ni[i].ns_unused = 0;
     }
 }
@@ -96,7 +97,7 @@ static int attach_target(struct lnet_node *node, struct lnet_ping_target *target
     return lnet_md_attach(node, me, &md, LNET_RETAIN, &handle);
 }
 
-int lnet_ping_start(struct lnet_node *node)
+static int target_new(struct lnet_node *node)
 {
     struct lnet_instance *instance = node->instance;
     uint32_t nis = count_nis(instance);
@@ -106,14 +107,26 @@ int lnet_ping_start(struct lnet_node *node)
     if (target == NULL)
         return -ENOMEM;
 
+    target->older = instance->ping;
     target->nis = nis;
     target->info.pi_magic = LNET_PROTO_PING_MAGIC;
     target->info.pi_pid = node->pid;
     target->info.pi_nnis = nis;
     instance->ping = target;
     lnet_ping_refresh(node);
-    instance->ping_eq = lnet_eq_internal(node, ping_event);
-    return instance->ping_eq == NULL ? -ENOMEM : attach_target(node, target);
+    return attach_target(node, target);
+}
+
+int lnet_ping_start(struct lnet_node *node)
+{
+    node->instance->ping_eq = lnet_eq_internal(node, ping_event);
+    return node->instance->ping_eq == NULL ? -ENOMEM : target_new(node);
+}
+
+int lnet_ping_update(struct lnet_node *node)
+{
+    lnet_ping_stop(node);
+    return target_new(node);
 }
 
 void lnet_ping_stop(struct lnet_node *node)
@@ -131,7 +144,12 @@ void lnet_ping_stop(struct lnet_node *node)
 void lnet_ping_free(struct lnet_instance *instance)
 {
     lnet_eq_internal_free(instance->ping_eq);
-    free(instance->ping);
+    while (instance->ping != NULL) {
+        struct lnet_ping_target *older = instance->ping->older;
+
+        free(instance->ping);
+        instance->ping = older;
+    }
 }
 
 int lnet_ping_send(struct lnet_ping *ping, bool recovery)

@@ -4,7 +4,7 @@
  * the smallest pool that fits, waiting in a FIFO for either; when it has been received into the
  * buffer it is sent on.
  */
-#include "core/internal.h"
+#include "core/ni.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -274,14 +274,26 @@ static int pools_start(struct lnet_node *node)
     return 0;
 }
 
-static void drop_waiting(struct list_head *waiting)
+/* ni not NULL: only what came over that NI. */
+static void drop_waiting(struct list_head *waiting, const struct lnet_ni *of)
 {
-    while (!list_empty(waiting)) {
-        struct lnet_msg *msg = list_first_entry(waiting, struct lnet_msg, on_list);
-        struct lnet_ni *ni = msg->rx_ni;
-        void *in = msg->in;
-        uint32_t type = msg->header.type, bytes = msg->header.payload_length;
+    struct lnet_msg *msg, *next;
+    LIST_HEAD(dropped);
 
+    list_for_each_entry_safe (msg, next, waiting, on_list) {
+        if (of == NULL || msg->rx_ni == of)
+            list_move_tail(&msg->on_list, &dropped);
+    }
+    while (!list_empty(&dropped)) {
+        struct lnet_ni *ni;
+        void *in;
+        uint32_t type, bytes;
+
+        msg = list_first_entry(&dropped, struct lnet_msg, on_list);
+        ni = msg->rx_ni;
+        in = msg->in;
+        type = msg->header.type;
+        bytes = msg->header.payload_length;
         list_del(&msg->on_list);
         assert(msg->router_peer_credit && msg->buffer == NULL);
         /* It gives back what it waited for without waking the next one. */
@@ -292,29 +304,39 @@ static void drop_waiting(struct list_head *waiting)
             msg->rx_peer->router_credits++;
             msg->router_peer_credit = false;
         }
-        lnet_record_dropped(msg->node, &msg->header, "routing switched off");
+        lnet_record_dropped(msg->node, &msg->header,
+                            of == NULL ? "routing switched off" : "interface removed");
         lnet_finalize(msg, -ECANCELED);
         lnet_drop_incoming(ni, in, type, bytes);
     }
 }
 
-static void pools_stop(struct lnet_node *node)
+static void drop_all_waiting(struct lnet_instance *instance, const struct lnet_ni *ni)
 {
-    struct lnet_instance *instance = node->instance;
     struct lnet_peer *peer;
     struct lnet_peer_ni *peer_ni;
     int i;
 
-    instance->routing = false;
     if (instance->pools == NULL)
         return;
 
     list_for_each_entry (peer, &instance->peers, on_node) {
         list_for_each_entry (peer_ni, &peer->nis, on_peer)
-            drop_waiting(&peer_ni->router_delayed);
+            drop_waiting(&peer_ni->router_delayed, ni);
     }
     for (i = 0; i < LNET_POOLS; i++)
-        drop_waiting(&instance->pools[i].waiting);
+        drop_waiting(&instance->pools[i].waiting, ni);
+}
+
+static void pools_stop(struct lnet_node *node)
+{
+    node->instance->routing = false;
+    drop_all_waiting(node->instance, NULL);
+}
+
+void lnet_router_flush_ni(struct lnet_ni *ni)
+{
+    drop_all_waiting(ni->node->instance, ni);
 }
 
 int lnet_router_set(struct lnet_node *node, bool on)

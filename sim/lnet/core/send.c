@@ -71,14 +71,13 @@ void lnet_ni_send(struct lnet_msg *msg)
 }
 
 /* Fetches what the path of a message will use, while other work is done. */
-static void fetch(const struct lnet_peer_ni *peer, unsigned stage)
+static void fetch(const struct lnet_peer_ni *peer, uint32_t bytes)
 {
     if (peer == NULL)
         return;
-    if (stage == 0)
-        sim_fetch(peer->peer, 1);
-    if (peer->driver != NULL)
-        peer->fetch(peer->driver, stage);
+    sim_fetch(peer->peer, 1);
+    if (peer->fetch != NULL)
+        peer->fetch(peer, bytes);
 }
 
 /* The descriptor of a request, if it may start an operation. */
@@ -106,7 +105,7 @@ static int begin(struct lnet_node *node, struct lnet_handle_md handle, lnet_nid_
     if (lnet_fault_fails_nid(node, target))
         return -EIO;
     request->peer = lnet_peer_ni_find(node->instance, target);
-    fetch(request->peer, 0);
+    sim_fetch(request->peer, LNET_PEER_SEND_LINES);
     request->md = usable(node, handle);
     if (request->md == NULL)
         return -ENOENT;
@@ -122,10 +121,9 @@ static void launch(struct lnet_msg *msg, lnet_nid_t self, struct lnet_peer_ni *p
 {
     int rc;
 
-    fetch(peer, 1);
     lnet_event_build(msg, LNET_EVENT_SEND);
+    fetch(peer, msg->payload_length);
     lnet_record_open(msg);
-    fetch(peer, 2);
     if (msg->payload_length > LNET_MAX_PAYLOAD)
         rc = -EMSGSIZE;
     else

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,14 +189,13 @@ static size_t put_symbol(struct output *out, const char *letters, const void *po
 
 static size_t put_va(struct output *out, const struct va_format *format)
 {
-    char text[1024];
+    size_t room = out->length < out->size ? out->size - out->length : 0;
     va_list copy;
-    int length;
 
     va_copy(copy, *format->va);
-    length = libcfs_vsnprintf(text, sizeof(text), format->fmt, copy);
+    out->length += (size_t)libcfs_vsnprintf(room > 0 ? out->text + out->length : NULL, room,
+                                            format->fmt, copy);
     va_end(copy);
-    put(out, text, length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1);
     return 1;
 }
 
@@ -229,54 +229,84 @@ static size_t put_pointer(struct output *out, const char *letters, const void *p
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
-/* One conversion as the C library has it, with its argument. */
+#define WIDTH_MAX ((1 << 23) - 1) /* as in the kernel, which clamps what is beyond */
+#define PRECISION_MAX ((1 << 15) - 1)
+#define FLAGS_MAX 8
+
+/* One conversion as the C library has it. */
 struct conversion {
     char text[48]; /* "%-8.3llx" */
-    int stars, star[2]; /* the arguments of '*' */
-    int width;
+    int width; /* -1: none was given */
     char kind;
     unsigned longs; /* 2: long long, size_t and the like */
 };
 
+/* A number in a format, or the argument of '*'. */
+static const char *parse_number(const char *at, va_list *arguments, int *number)
+{
+    int digit;
+
+    if (*at == '*') {
+        *number = va_arg(*arguments, int);
+        return at + 1;
+    }
+    for (*number = 0; isdigit((unsigned char)*at); at++) {
+        digit = *at - '0';
+        *number = *number > WIDTH_MAX ? *number : 10 * *number + digit;
+    }
+    return at;
+}
+
+static int clamp_to(int value, int least, int most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
 static const char *parse(struct conversion *conversion, const char *at, va_list *arguments)
 {
-    size_t used = 0;
+    char flags[FLAGS_MAX + 2] = "", width[16] = "", precision[16] = "", size[4] = "";
+    size_t flag_count = 0, size_count = 0;
+    int number;
 
     *conversion = (struct conversion){.width = -1};
-    conversion->text[used++] = *at++;
-    while (*at != '\0' && strchr("-+ #0123456789.*lhjztqL", *at) != NULL && used < 40) {
-        if (*at == '*' && conversion->stars < 2) {
-            int value = va_arg(*arguments, int);
-
-            conversion->star[conversion->stars++] = value;
-            if (conversion->width < 0)
-                conversion->width = value;
-        } else if (isdigit((unsigned char)*at) && conversion->width < 0 && *at != '0')
-            conversion->width = (int)strtol(at, NULL, 10);
+    for (at++; *at != '\0' && strchr("-+ #0", *at) != NULL; at++) {
+        if (flag_count < FLAGS_MAX)
+            flags[flag_count++] = *at;
+    }
+    if (*at == '*' || isdigit((unsigned char)*at)) {
+        at = parse_number(at, arguments, &number);
+        number = clamp_to(number, -WIDTH_MAX, WIDTH_MAX);
+        if (number < 0)
+            flags[flag_count++] = '-';
+        conversion->width = number < 0 ? -number : number;
+        snprintf(width, sizeof(width), "%d", conversion->width);
+    }
+    if (*at == '.') {
+        at = parse_number(at + 1, arguments, &number);
+        snprintf(precision, sizeof(precision), ".%d", clamp_to(number, 0, PRECISION_MAX));
+    }
+    for (; *at != '\0' && strchr("lhjztqL", *at) != NULL; at++) {
         conversion->longs += *at == 'l';
         if (strchr("jztqL", *at) != NULL)
             conversion->longs = 2;
-        conversion->text[used++] = *at++;
+        if (size_count < sizeof(size) - 1)
+            size[size_count++] = *at;
     }
     conversion->kind = *at;
-    conversion->text[used++] = *at;
-    conversion->text[used] = '\0';
+    snprintf(conversion->text, sizeof(conversion->text), "%%%s%s%s%s%.1s", flags, width, precision,
+             size, at);
     return *at != '\0' ? at + 1 : at;
 }
 
-/* The format of one conversion is made from that of the caller. */
+/* The format of one conversion is made from that of the caller. What has no room is counted. */
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-#define PRINT(value)                                                                  \
-    (conversion->stars == 0 ? snprintf(text, sizeof(text), conversion->text, value)   \
-     : conversion->stars == 1                                                         \
-         ? snprintf(text, sizeof(text), conversion->text, conversion->star[0], value) \
-         : snprintf(text, sizeof(text), conversion->text, conversion->star[0],        \
-                    conversion->star[1], value))
+#define PRINT(value) snprintf(to, room, conversion->text, value)
 
 static void put_conversion(struct output *out, const struct conversion *conversion,
                            va_list *arguments)
 {
-    char text[MESSAGE_MAX];
+    size_t room = out->length < out->size ? out->size - out->length : 0;
+    char *to = room > 0 ? out->text + out->length : NULL;
     int length;
 
     if (strchr("diouxXc", conversion->kind) != NULL)
@@ -287,7 +317,9 @@ static void put_conversion(struct output *out, const struct conversion *conversi
         const char *value = va_arg(*arguments, const char *);
 
         length = PRINT(value != NULL ? value : "(null)");
-    } else if (strchr("eEfFgGaA", conversion->kind) != NULL)
+    } else if (conversion->kind == 'p')
+        length = PRINT(va_arg(*arguments, const void *));
+    else if (strchr("eEfFgGaA", conversion->kind) != NULL)
         length = PRINT(va_arg(*arguments, double));
     else { /* %% and what nobody knows */
         bool percent = conversion->kind == '%';
@@ -295,22 +327,27 @@ static void put_conversion(struct output *out, const struct conversion *conversi
         put(out, percent ? "%" : conversion->text, percent ? 1 : strlen(conversion->text));
         return;
     }
-    put(out, text, length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1);
+    out->length += length > 0 ? (size_t)length : 0;
 }
 
-static const char *put_p(struct output *out, struct conversion *conversion, const char *letters,
-                         va_list *arguments)
+/* Letters behind %p make it a conversion of the kernel. */
+static const char *put_p(struct output *out, const struct conversion *conversion,
+                         const char *letters, va_list *arguments)
 {
-    const void *pointer = va_arg(*arguments, const void *);
-    size_t used = put_pointer(out, letters, pointer, conversion->width);
-    char text[64];
-    int length;
+    va_list again;
+    const void *pointer;
+    size_t used;
 
-    if (used > 0)
-        return letters + used;
-    length = PRINT(pointer);
-    put(out, text, length < (int)sizeof(text) ? (size_t)length : sizeof(text) - 1);
-    return letters;
+    va_copy(again, *arguments);
+    pointer = va_arg(again, const void *);
+    va_end(again);
+    used = put_pointer(out, letters, pointer, conversion->width);
+    if (used == 0) {
+        put_conversion(out, conversion, arguments);
+        return letters;
+    }
+    (void)va_arg(*arguments, const void *);
+    return letters + used;
 }
 
 int libcfs_vsnprintf(char *text, size_t size, const char *format, va_list arguments)
@@ -336,5 +373,5 @@ int libcfs_vsnprintf(char *text, size_t size, const char *format, va_list argume
     va_end(left);
     if (size > 0)
         text[out.length < size ? out.length : size - 1] = '\0';
-    return (int)out.length;
+    return out.length < INT_MAX ? (int)out.length : INT_MAX;
 }

@@ -97,6 +97,16 @@ static char *ping(const char *nid)
     return full;
 }
 
+static char *change(struct lnet_node *node, const char *request)
+{
+    int rc = lnet_node_command(node, request);
+    char *text;
+
+    if (rc == 0)
+        return strdup("ok\n");
+    return asprintf(&text, "error: %s: %s\n", request, strerror(-rc)) < 0 ? NULL : text;
+}
+
 static char *answer(const char *request)
 {
     struct lnet_node *node = lnet_host_current();
@@ -104,10 +114,13 @@ static char *answer(const char *request)
 
     if (strncmp(request, "ping ", 5) == 0)
         return ping(request + 5 + strspn(request + 5, " "));
+    if (node != NULL && lnet_command_known(request))
+        return change(node, request);
     text = node != NULL ? lnet_node_show(node, request) : NULL;
     if (text == NULL)
         return strdup("error: there are net, peer, route, routing, stats and global show, "
-                      "export, and ping NID\n");
+                      "export, ping NID, and net, route and peer add and del, with lnetctl's "
+                      "options\n");
     if (asprintf(&full, "ok\n%s", text) < 0)
         full = NULL;
     free(text);

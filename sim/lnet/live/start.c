@@ -93,6 +93,29 @@ static void add_addresses(struct interfaces *all, const char *networks, bool of_
     }
 }
 
+/* An address of this machine, or an interface that came up since the start. */
+bool lnet_host_interface(uint32_t lnd_type, const char *name, struct lnet_interface *interface)
+{
+    struct interfaces *all = calloc(1, sizeof(*all));
+    bool found = false;
+    uint32_t i;
+
+    if (all == NULL || lnd_type != SOCKLND || strlen(name) >= sizeof(interface->name)) {
+        free(all);
+        return false;
+    }
+    add_addresses(all, name, true);
+    add_of_system(all, false);
+    add_of_system(all, true);
+    for (i = 0; i < all->count && !found; i++) {
+        found = strcmp(all->interface[i].name, name) == 0;
+        if (found)
+            *interface = all->interface[i];
+    }
+    free(all);
+    return found;
+}
+
 /* ---- starting ---------------------------------------------------------------------------------
  */
 
@@ -115,7 +138,7 @@ static unsigned libcfs_thread(void)
 }
 
 static const struct libcfs_host libcfs_host = {
-    .parameter = libcfs_parameter, .control = LNetCtl, .thread = libcfs_thread};
+    .parameter = libcfs_parameter, .control = lnet_module_control, .thread = libcfs_thread};
 
 static bool start(const struct lnet_setting *settings, uint32_t count, char **error)
 {

@@ -16,10 +16,11 @@ struct cluster_lnet {
     struct lnet_node **nodes; /* by node; NULL: without LNet */
     GPtrArray *crashed; /* of struct crash */
     struct pending_show *shows; /* one for each entry of lnet.show */
+    struct pending_show *changes; /* one for each entry of lnet.change */
     GPtrArray *shown; /* of struct cluster_lnet_shown */
 };
 
-/* An entry of lnet.show that waits for its time. */
+/* An entry of lnet.show or lnet.change that waits for its time. */
 struct pending_show {
     struct sim_timer timer;
     struct cluster_lnet *lnet;
@@ -39,6 +40,11 @@ static struct sim_finding_rule assertion_rule = {
     .severity = SIM_FINDING_ERROR,
 };
 
+static struct sim_finding_rule command_rule = {
+    .name = "lnet.command",
+    .summary = "a command of the scenario that changes LNet failed",
+    .severity = SIM_FINDING_ERROR,
+};
 static struct sim_finding_rule program_rule = {
     .name = "libcfs.assertion",
     .summary = "an assertion of kernel code failed, which stops a real node",
@@ -49,6 +55,7 @@ void cluster_lnet_register(void)
 {
     sim_finding_rule_register(&assertion_rule);
     sim_finding_rule_register(&program_rule);
+    sim_finding_rule_register(&command_rule);
     lnet_sim_register_findings();
 }
 
@@ -301,6 +308,46 @@ static struct libcfs_node **slot_without_lnet(void)
     return rank != NULL ? &rank->job->cluster->nodes[rank->node].libcfs : NULL;
 }
 
+/* ---- lnet.change ----------------------------------------------------------------------------- */
+
+static void change(struct sim_event *event)
+{
+    const struct pending_show *pending = sim_container_of(event, struct pending_show, timer.event);
+    const struct scenario_lnet_show *wanted =
+        scenario_lnet_change(pending->lnet->cluster->scenario, pending->index);
+    size_t i;
+
+    for (i = 0; i < wanted->nodes.count; i++) {
+        uint32_t node = wanted->nodes.nodes[i];
+        int rc = lnet_node_command(pending->lnet->nodes[node], wanted->command);
+
+        if (rc != 0)
+            sim_finding_record(&command_rule, node, NULL, "lnetctl %s: %s", wanted->command,
+                               g_strerror(-rc));
+    }
+}
+
+static void start_changes(struct cluster_lnet *lnet)
+{
+    const struct scenario *scenario = lnet->cluster->scenario;
+    size_t i;
+
+    lnet->changes = g_new0(struct pending_show, scenario->lnet.changes.count);
+    for (i = 0; i < scenario->lnet.changes.count; i++) {
+        lnet->changes[i] = (struct pending_show){{.event.fire = change}, lnet, i};
+        sim_timer_arm(&lnet->changes[i].timer, scenario_lnet_change(scenario, i)->time);
+    }
+}
+
+/* A time behind the end of the run never comes. */
+static void end_changes(struct cluster_lnet *lnet)
+{
+    size_t i;
+
+    for (i = 0; i < lnet->cluster->scenario->lnet.changes.count; i++)
+        sim_timer_cancel(&lnet->changes[i].timer);
+}
+
 /* ---- lnet.show ------------------------------------------------------------------------------- */
 
 static void show(struct sim_event *event)
@@ -384,6 +431,7 @@ bool cluster_lnet_create(struct cluster *cluster, char **error)
         ok = create_nodes(lnet, i, error);
     for (i = 0; ok && i < scenario->lnet.rules.count; i++)
         add_rule(lnet, i);
+    start_changes(lnet);
     start_shows(lnet);
     return ok;
 }
@@ -402,6 +450,7 @@ void cluster_lnet_end(struct cluster *cluster)
 
     if (cluster->lnet == NULL)
         return;
+    end_changes(cluster->lnet);
     end_shows(cluster->lnet);
     for (i = 0; i < cluster->node_count; i++) {
         if (cluster->lnet->nodes[i] != NULL)
@@ -427,6 +476,7 @@ void cluster_lnet_destroy(struct cluster *cluster)
     running = NULL;
     g_ptr_array_unref(cluster->lnet->crashed);
     g_ptr_array_unref(cluster->lnet->shown);
+    g_free(cluster->lnet->changes);
     g_free(cluster->lnet->shows);
     g_free(cluster->lnet->nodes);
     g_free(cluster->lnet);

@@ -246,6 +246,18 @@ bool scenario_check_lnet(struct scenario *scenario, char **error)
              check_has_lnet(used, &rule->nodes, rule->at, path, error);
         g_free(path);
     }
+    for (i = 0; ok && i < scenario->lnet.changes.count; i++) {
+        struct scenario_lnet_show *change = scenario_lnet_change(scenario, i);
+        char *path = g_strdup_printf("lnet.change.%zu", i);
+
+        ok = check_nodes(scenario, &change->nodes, change->at, path, error) &&
+             check_has_lnet(used, &change->nodes, change->at, path, error);
+        if (ok && !lnet_command_known(change->command))
+            ok = scenario_refuse(error, change->at, path, "command",
+                                 "no such command; allowed: net, route and peer, add and del, "
+                                 "with the options of lnetctl");
+        g_free(path);
+    }
     for (i = 0; ok && i < scenario->lnet.shows.count; i++) {
         struct scenario_lnet_show *show = scenario_lnet_show(scenario, i);
         char *path = g_strdup_printf("lnet.show.%zu", i);

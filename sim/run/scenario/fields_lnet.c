@@ -106,11 +106,31 @@ static const struct schema show_schema = {.name = "lnet show",
                                           .size = sizeof(struct scenario_lnet_show),
                                           .fields = show_fields};
 
+#define S struct scenario_lnet_show
+static const struct field change_fields[] = {
+    {"at", TIME(S, time), .required = true, .meaning = "the virtual time"},
+    {"nodes", NODES(S, nodes), .required = true, .meaning = "where"},
+    {"command", STRING(S, command), .required = true,
+     .syntax = "`net add`, `net del`, `route add`, `route del`, `peer add` or `peer del`, with "
+               "the options of `lnetctl`",
+     .meaning = "what `lnetctl` does for these words, such as `net add --net tcp1 --if eth0`; a "
+                "command that fails is a finding"},
+    {NULL},
+};
+#undef S
+static const struct schema change_schema = {.name = "lnet change",
+                                            .meaning = "The configuration of LNet changes during "
+                                                       "the run.",
+                                            .size = sizeof(struct scenario_lnet_show),
+                                            .fields = change_fields};
+
 static const struct field lnet_fields[] = {
     {"nodes", LIST(struct scenario_lnet, nodes), .of = &nodes_schema,
      .meaning = "which nodes have LNet"},
     {"rules", LIST(struct scenario_lnet, rules), .of = &rule_schema,
      .meaning = "what goes wrong with its messages"},
+    {"change", LIST(struct scenario_lnet, changes), .of = &change_schema,
+     .meaning = "what changes during the run"},
     {"show", LIST(struct scenario_lnet, shows), .of = &show_schema,
      .meaning = "what the result prints of its state"},
     {NULL},

@@ -96,6 +96,12 @@ int lnet_node_control(struct lnet_node *node, unsigned command, void *argument);
  */
 char *lnet_node_show(struct lnet_node *node, const char *words);
 bool lnet_show_known(const char *words);
+/*
+ * Does what `lnetctl WORDS` does on the node: net add, net del, route add, route del, peer add,
+ * peer del, with lnetctl's options, such as "net add --net tcp1 --if eth1". 0 or a negative errno.
+ */
+int lnet_node_command(struct lnet_node *node, const char *words);
+bool lnet_command_known(const char *words);
 
 /* Objects that a run has left behind; to be called before nodes are destroyed. */
 struct lnet_leaks {

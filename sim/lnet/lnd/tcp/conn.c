@@ -373,7 +373,9 @@ void lnet_sock_conn_close(struct lnet_sock_conn *conn, int error)
     if (open) {
         lnet_sock_peer_hold(peer);
         leave_peer(conn, error, &failed);
-        if (error != 0 && error != -ESHUTDOWN)
+        /* Bytes in the socket still go out when LNet stops, unless the peer sends meanwhile: then
+         * its bytes are answered with a reset. */
+        if (error != -ESHUTDOWN || sock->ni->node->state == LNET_RUNNING)
             lnet_connection_lost(sock->ni, peer->id.nid);
         lnet_sock_receive_abort(conn);
         lnet_sock_fail(sock, &failed, error != 0 ? error : -ESHUTDOWN);

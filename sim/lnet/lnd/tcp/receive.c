@@ -162,6 +162,16 @@ void lnet_sock_receive_abort(struct lnet_sock_conn *conn)
 /* ---- headers ----------------------------------------------------------------------------------
  */
 
+/* What LNet will use of the peer when the next message arrives. */
+static void hint(struct lnet_sock_conn *conn)
+{
+    const struct lnet_peer_ni *lnet = conn->peer->lnet;
+    const void *const hints[LNET_STREAM_HINTS] = {conn->peer, lnet, lnet->peer};
+
+    conn->hinted = lnet;
+    lnet_stream_hint(conn->stream, hints);
+}
+
 static void parse(struct lnet_sock_conn *conn)
 {
     lnet_nid_t from = conn->peer->id.nid;
@@ -176,6 +186,8 @@ static void parse(struct lnet_sock_conn *conn)
     error = lnet_parse_from(conn->sock->ni, &conn->in_lnet_header, &conn->peer->lnet, from, conn,
                             false);
     conn->parsing = false;
+    if (conn->peer->lnet != NULL && conn->peer->lnet != conn->hinted && is_open(conn))
+        hint(conn);
     if (error != 0) {
         lnet_sock_conn_release(conn);
         lnet_sock_conn_close_all(conn, error);

@@ -186,6 +186,38 @@ struct lnet_sock_conn *lnet_sock_choose(const struct lnet_sock_peer *peer, uint3
     return typed;
 }
 
+/* Fetches into the cache what sending to the peer will use. */
+static void fetch(const struct lnet_peer_ni *lnet, uint32_t bytes)
+{
+    const void *const *hints = lnet->hints[bytes >= lnet->hints_long];
+
+    sim_fetch(lnet->driver, 2);
+    sim_fetch(hints[0], 2);
+    if (hints[1] != NULL)
+        lnet_stream_fetch(hints[1]);
+    sim_fetch(hints[2], 1);
+}
+
+/* LNet's peer, if it remembers this one, learns its connections. */
+static void hint(struct lnet_sock_peer *peer)
+{
+    const uint32_t overhead = LNET_SOCK_HEADER_BYTES + LNET_WIRE_HEADER_BYTES;
+    uint32_t bulk, least = (uint32_t)lnet_sock_value(peer->sock, min_bulk);
+    struct lnet_peer_ni *lnet = peer->lnet;
+
+    if (lnet == NULL || lnet->driver != peer)
+        return;
+    lnet->fetch = fetch;
+    lnet->hints_long = least > overhead ? least - overhead : 0;
+    for (bulk = 0; bulk < 2; bulk++) {
+        const struct lnet_sock_conn *conn = peer->best[bulk];
+
+        lnet->hints[bulk][0] = conn;
+        lnet->hints[bulk][1] = conn != NULL ? conn->stream : NULL;
+        lnet->hints[bulk][2] = conn != NULL ? lnet_stream_shared(conn->stream) : NULL;
+    }
+}
+
 void lnet_sock_choose_best(struct lnet_sock_peer *peer)
 {
     struct lnet_sock_conn *conn;
@@ -201,6 +233,7 @@ void lnet_sock_choose_best(struct lnet_sock_peer *peer)
         if (count != 1)
             peer->best[bulk] = NULL;
     }
+    hint(peer);
 }
 
 /* ---- sending ----------------------------------------------------------------------------------
@@ -297,26 +330,6 @@ static void queue(struct lnet_sock_conn *conn, struct lnet_sock_tx *tx)
     }
 }
 
-/* Fetches into the cache what sending to the peer will use. */
-static void fetch(const void *driver, unsigned stage)
-{
-    const struct lnet_sock_peer *peer = driver;
-    uint32_t bulk;
-
-    if (stage == 0) {
-        sim_fetch(peer, 2);
-        return;
-    }
-    for (bulk = 0; bulk < 2; bulk++) {
-        const struct lnet_sock_conn *conn = peer->best[bulk];
-
-        if (conn != NULL && stage == 1)
-            sim_fetch(conn, 2);
-        else if (conn != NULL)
-            lnet_stream_fetch(conn->stream);
-    }
-}
-
 /* The driver's peer, which LNet's peer remembers. */
 static struct lnet_sock_peer *find_peer(const struct lnet_sock *sock, const struct lnet_msg *msg,
                                         struct lnet_process_id id)
@@ -329,8 +342,8 @@ static struct lnet_sock_peer *find_peer(const struct lnet_sock *sock, const stru
     peer = lnet_sock_peer_find(sock, id);
     if (peer != NULL && lnet != NULL && lnet->nid == id.nid) {
         lnet->driver = peer;
-        lnet->fetch = fetch;
         peer->lnet = lnet;
+        hint(peer);
     }
     return peer;
 }

@@ -79,6 +79,10 @@ struct lnet_listener *lnet_listen(struct lnet_stream_host *host, uint16_t port, 
 void lnet_listener_close(struct lnet_listener *listener);
 void lnet_stream_adopt(struct lnet_stream *stream, const struct lnet_stream_handler *handler,
                        void *owner);
+/* What the end of a read will use besides the owner; NULL: nothing. It is fetched into the cache
+ * before bytes arrive, and may be freed: it is never read. */
+#define LNET_STREAM_HINTS 3
+void lnet_stream_hint(struct lnet_stream *stream, const void *const hints[LNET_STREAM_HINTS]);
 struct lnet_stream_address lnet_stream_local(const struct lnet_stream *stream);
 struct lnet_stream_address lnet_stream_peer(const struct lnet_stream *stream);
 
@@ -89,6 +93,8 @@ struct lnet_stream_address lnet_stream_peer(const struct lnet_stream *stream);
 bool lnet_stream_write(struct lnet_stream *stream, struct lnet_stream_write *write);
 /* Fetches into the cache what a write will use. */
 void lnet_stream_fetch(const struct lnet_stream *stream);
+/* What a write uses besides, to be fetched; NULL: nothing. */
+const void *lnet_stream_shared(const struct lnet_stream *stream);
 uint64_t lnet_stream_queued(const struct lnet_stream *stream); /* bytes not yet acknowledged */
 /* Bytes that the peer's TCP has acknowledged so far: a stalled connection acknowledges nothing. */
 uint64_t lnet_stream_acknowledged(const struct lnet_stream *stream);

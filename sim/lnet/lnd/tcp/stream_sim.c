@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/trace.h"
 
@@ -318,6 +319,8 @@ static bool resolve(struct lnet_stream *end)
     end->arp_requests++;
     if (target == NULL)
         return false;
+    end->peer_endpoint = connection->end[1].endpoint;
+    connection->end[1].peer_endpoint = end->endpoint;
     end->window_end = connection->end[1].receive_buffer;
     connection->end[1].window_end = end->receive_buffer;
     connection->round_trip =
@@ -404,6 +407,11 @@ void lnet_stream_adopt(struct lnet_stream *stream, const struct lnet_stream_hand
 {
     stream->handler = handler;
     stream->owner = owner;
+}
+
+void lnet_stream_hint(struct lnet_stream *stream, const void *const hints[LNET_STREAM_HINTS])
+{
+    memcpy(stream->hints, hints, sizeof(stream->hints));
 }
 
 struct lnet_stream_address lnet_stream_local(const struct lnet_stream *stream)

@@ -76,7 +76,7 @@ struct lnet_stream {
     const struct lnet_stream_handler *handler;
     void *owner;
     enum lnet_tcp_state state;
-    uint32_t endpoint; /* of this end */
+    uint32_t endpoint, peer_endpoint; /* of this end, of the other one */
     bool fin_taken, fin_arrived, delivering, reading, has_target;
     bool connecting; /* `failure` is that of a connection attempt */
     uint8_t arp_requests; /* for the machine to connect to */
@@ -88,6 +88,7 @@ struct lnet_stream {
     uint32_t target_offset, read_length, read_done;
     uint64_t arrived, consumed; /* positions in the stream of bytes */
     struct lnet_tcp_chunks received, early; /* in order and not read; behind a gap */
+    const void *hints[LNET_STREAM_HINTS];
     struct lnet_fragments target;
     struct kvec buffer; /* target of lnet_stream_read_buffer */
     /* sending */

@@ -27,6 +27,8 @@ static struct lnet_tcp_chunk *free_chunks[SIZE_CLASSES], *all_chunks;
          SIM_LINE +                                                                      \
      1)
 
+#define HINT_LINES 2
+
 static void chunk_retry(struct sim_event *event);
 
 struct lnet_tcp_chunk *lnet_stream_sim_chunk_new(struct lnet_stream *from, uint32_t bytes)
@@ -121,9 +123,15 @@ static void fetch(struct sim_event *event, unsigned stage)
     } else if (stage == 1) {
         sim_fetch(chunk->to, RECEIVE_LINES);
         sim_fetch(&chunk->from->writes, SEND_LINES);
-    } else if (chunk->to->state == END_ESTABLISHED && chunk->to->handler != NULL &&
-               chunk->to->handler->fetch_lines > 0) {
-        sim_fetch(chunk->to->owner, chunk->to->handler->fetch_lines);
+    } else if (chunk->to->state == END_ESTABLISHED && chunk->to->handler != NULL) {
+        const struct lnet_stream *to = chunk->to;
+        unsigned i;
+
+        sim_fetch(&to->connection->net, 1); /* its references */
+        for (i = 0; i < LNET_STREAM_HINTS; i++)
+            sim_fetch(to->hints[i], HINT_LINES);
+        if (to->handler->fetch_lines > 0)
+            sim_fetch(to->owner, to->handler->fetch_lines);
     }
 }
 
@@ -140,7 +148,7 @@ void lnet_stream_sim_transmit(struct lnet_tcp_chunk *chunk, sim_time_t feed)
     chunk->transfer = (struct net_transfer){
         .prefetch_event = {{lnet_stream_sim_arrived}, fetch},
         .source = chunk->from->endpoint,
-        .target = chunk->to->endpoint,
+        .target = chunk->from->peer_endpoint,
         .units = chunk->bytes + packets * model->overhead,
         .last_units = last + model->overhead,
         .packets = packets,
@@ -328,6 +336,11 @@ void lnet_stream_fetch(const struct lnet_stream *stream)
 {
     sim_fetch(stream, 1);
     sim_fetch(&stream->writes, SEND_LINES);
+}
+
+const void *lnet_stream_shared(const struct lnet_stream *stream)
+{
+    return &stream->connection->net; /* and the references behind it */
 }
 
 void lnet_stream_sim_pump(struct lnet_stream *stream)

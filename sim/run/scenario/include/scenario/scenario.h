@@ -172,7 +172,7 @@ struct scenario_lnet_rule {
     uint64_t source_nid, target_nid, portal_mask;
     uint32_t message_mask, error_mask;
 };
-struct scenario_lnet_show {
+struct scenario_lnet_show { /* of lnet.show and of lnet.change */
     const struct tree *at;
     const char *command;
     struct node_set nodes;
@@ -180,7 +180,7 @@ struct scenario_lnet_show {
 };
 struct scenario_lnet {
     const struct tree *at;
-    struct record_list nodes, rules, shows;
+    struct record_list nodes, rules, shows, changes;
 };
 
 struct scenario_within {
@@ -290,6 +290,11 @@ static inline struct scenario_lnet_show *scenario_lnet_show(const struct scenari
                                                             size_t index)
 {
     return (struct scenario_lnet_show *)scenario->lnet.shows.records + index;
+}
+static inline struct scenario_lnet_show *scenario_lnet_change(const struct scenario *scenario,
+                                                              size_t index)
+{
+    return (struct scenario_lnet_show *)scenario->lnet.changes.records + index;
 }
 static inline struct scenario_fault *scenario_fault(const struct scenario *scenario, size_t index)
 {

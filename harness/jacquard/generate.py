@@ -191,7 +191,7 @@ def faults(draw, fabric):
              "status": st.sampled_from(["DATA_ERR", "SSID_TIMEOUT", "RMT_DESC_UNAVAILABLE", "PI_TIMEOUT"])},
             {"at": st.just("aries.cq"), "do": st.just("drop"), **rule},
             {"at": st.just("aries.datagram"), "do": st.sampled_from(["drop", "delay", "duplicate"]), **rule},
-            {"at": st.just("node"), "do": st.sampled_from(["crash", "hang", "pcie_stall"]), "node": node, "time": times()},
+            {"at": st.just("node"), "do": st.sampled_from(["crash", "hang", "pcie_stall", "reboot"]), "node": node, "time": times()},
             {"at": st.just("node"), "do": st.just("bi_set"), "node": node, "time": times(), "orbs": st.integers(0, 992)},
             {"at": st.just("memory"), "do": st.just("corrupt"), "node": node, "time": times()},
             {"at": st.just("error"), "do": st.just("raise"), "node": node, "time": times(),

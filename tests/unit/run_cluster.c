@@ -277,6 +277,37 @@ static void crashed_nodes_end_their_ranks(void **state)
     g_free(expected);
 }
 
+/*
+ * A node that reboots loses the ranks that run or start meanwhile, and runs those that start
+ * afterwards. `hang` would stop its NIC for a second, but the boot ends that.
+ */
+static void rebooted_node_runs_later_jobs(void **state)
+{
+    static const char *const text =
+        "jobs:\n"
+        "- {name: before, nodes: 0-3, workload: put_latency, args: {iterations: 1000}}\n"
+        "- {name: meanwhile, nodes: 1, start: 50us, workload: amo_rate}\n"
+        "- {name: after, nodes: 0-3, start: 2ms, workload: put_latency, args: {iterations: 10}}\n"
+        "oob: {local_latency: 0, hop_latency: 0, frame_time: 0, rate_GBps: 0}\n"
+        "faults:\n"
+        "- {at: node, do: hang, node: 1, time: 39us, for: 1s}\n"
+        "- {at: node, do: reboot, node: 1, time: 40us, for: 1ms}\n"
+        "expect:\n"
+        "- {job: before, exit: 137}\n"
+        "- {job: meanwhile, exit: 137}\n"
+        "- {job: after, exit: 0}\n"
+        "- {outcome: failed}\n"
+        "- {fault: fired}\n";
+    json_t *result = run(text);
+    const json_t *after = json_array_get(json_object_get(result, "jobs"), 2);
+
+    (void)state;
+    assert_int_equal(exit_of(result), EXIT_HOLDS);
+    assert_int_equal(json_integer_value(json_object_get(after, "killed")), 0);
+    assert_true(json_integer_value(json_object_get(after, "ended_ps")) < 100 * (int64_t)SIM_MS);
+    json_decref(result);
+}
+
 static void limits_end_runs(void **state)
 {
     json_t *result =
@@ -448,6 +479,7 @@ int main(void)
         cmocka_unit_test(timed_faults_occur),
         cmocka_unit_test(what_only_the_machine_knows),
         cmocka_unit_test(crashed_nodes_end_their_ranks),
+        cmocka_unit_test(rebooted_node_runs_later_jobs),
         cmocka_unit_test(limits_end_runs),
         cmocka_unit_test(unmet_expectations_break_the_verdict),
         cmocka_unit_test(stuck_jobs_are_cleaned_up),

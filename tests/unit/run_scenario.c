@@ -142,7 +142,7 @@ static const struct {
      "a letter; not `fired`"},
     {"fabric: {topology: single-switch}\n" JOB "faults: [{at: node, do: hang, node: 1}]\n",
      "t:3: faults.0.at: concerns Aries NICs, which a switched network has not; allowed there: "
-     "net.packet, oob.message, oob.server, link, router, and node with do: crash"},
+     "net.packet, oob.message, oob.server, link, router, and node with do: crash or reboot"},
     {"fabric: {topology: single-switch}\njobs:\n- {name: a, nodes: 0-1, workload: smsg_pingpong}\n",
      "t:3: jobs.0.workload: calls uGNI, but a switched network has no Aries NICs; allowed there: "
      "barrier, raw_messages, and the workloads of LNet (lnet_..., m0_...) and Madeleine "

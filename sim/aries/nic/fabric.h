@@ -33,6 +33,7 @@ struct aries_nic { /* the hardware of one node */
     uint32_t node, pe_addr;
     struct aries_mr *mrs_first[ARIES_MRS_FIRST]; /* copies of the lowest entries of `mdds` */
     bool alive;
+    uint16_t boots; /* how often the node has booted again after a crash */
     struct aries_list attached; /* struct gni_nic */
     struct aries_list processes;
     struct aries_mdd_table *mdds; /* by MDH: mem.c; NULL until first used */

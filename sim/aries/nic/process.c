@@ -223,6 +223,11 @@ struct aries_process *aries_process_create(struct aries_fabric *fabric, uint32_t
     return process;
 }
 
+void aries_process_starts_at(struct aries_process *process, sim_time_t time)
+{
+    process->starts_at = time;
+}
+
 uint32_t aries_process_trace_index(const struct aries_process *process)
 {
     return process->trace_index;

@@ -3,11 +3,17 @@
 #include "sim/nic.h"
 
 #include <assert.h>
+#include <glib.h>
 
 #include "aries/misc/exceptions.h"
 #include "nic/cq_entry.h"
 
 void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
+{
+    aries_node_crash_until(fabric, node, SIM_NEVER);
+}
+
+void aries_node_crash_until(struct aries_fabric *fabric, uint32_t node, sim_time_t boots_at)
 {
     struct aries_nic *nic = &fabric->nics[node];
     struct aries_list *link;
@@ -22,11 +28,32 @@ void aries_node_crash(struct aries_fabric *fabric, uint32_t node)
         struct aries_process *process = sim_container_of(link, struct aries_process, node_link);
 
         link = link->next; /* the callback may release the process */
+        if (process->starts_at >= boots_at)
+            continue;
         process->dead = true;
         if (process->killed != NULL)
             process->killed(process->killed_arg, "node crashed");
     }
     aries_datagrams_node_down(fabric, node);
+}
+
+void aries_node_boot(struct aries_fabric *fabric, uint32_t node)
+{
+    struct aries_nic *nic = &fabric->nics[node];
+
+    if (nic->alive)
+        return;
+    nic->alive = true;
+    nic->boots++;
+    nic->sim->hang_until = nic->sim->stall_until = 0;
+    g_free(nic->bi);
+    nic->bi = NULL;
+    nic->sim->orb_limit = fabric->timing.orb_entries;
+    nic->sim->chunk_most = UINT32_MAX;
+    g_free(nic->sim->amo_lines); /* its cache of atomics is cold */
+    nic->sim->amo_lines = NULL;
+    sim_trace_add_number("node", node);
+    sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, node, 0, "node boot", sim_now(), 0, 0, node);
 }
 
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node)

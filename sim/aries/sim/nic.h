@@ -86,6 +86,7 @@ struct aries_txn {
     uint32_t chunks_open; /* chunks that were cut and have not ended */
     uint8_t status, info;
     bool all_sent, has_ssid, remote_overrun;
+    uint16_t boots; /* of the source, when it began */
 
     struct sim_ledger_entry entry;
     struct aries_chain *chain; /* NULL: a single transaction */
@@ -102,6 +103,11 @@ struct aries_txn {
     struct aries_source_copy *source_copy; /* BTE PUT: what the source was at the post; or NULL */
     struct aries_access_span *access; /* posts: the memory that it uses; or NULL */
 } __attribute__((aligned(SIM_LINE)));
+/* Its node has not crashed since it began. A NIC that boots again knows nothing of it. */
+static inline bool aries_txn_source_alive(const struct aries_txn *txn)
+{
+    return txn->source->alive && txn->boots == txn->source->boots;
+}
 #define ARIES_TXN_LINES 5 /* cache lines that all transactions use */
 
 struct aries_txn_queue {

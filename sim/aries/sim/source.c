@@ -81,9 +81,9 @@ static void finish(struct aries_txn *txn)
     /* After ten or more lost responses the hardware reports the endpoint as unreachable. */
     if (txn->status == A_STATUS_ORB_TIMEOUT && txn->lost >= 10)
         txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
-    outcome = !nic->alive        ? SIM_LEDGER_ABANDONED
-              : txn->status != 0 ? SIM_LEDGER_ERROR
-                                 : SIM_LEDGER_OK;
+    outcome = !aries_txn_source_alive(txn) ? SIM_LEDGER_ABANDONED
+              : txn->status != 0           ? SIM_LEDGER_ERROR
+                                           : SIM_LEDGER_OK;
     if (sim_unlikely(outcome == SIM_LEDGER_ERROR)) {
         nic->fabric->counters.errors++;
         aries_sim_failure_record(txn);
@@ -289,7 +289,8 @@ static void pump(struct sim_event *event)
     sim_time_t now = sim_now();
     struct aries_chunk *chunk;
 
-    if (sim_unlikely(!nic->alive || txn->status == A_STATUS_ORB_TIMEOUT || is_hopeless(txn))) {
+    if (sim_unlikely(!aries_txn_source_alive(txn) || txn->status == A_STATUS_ORB_TIMEOUT ||
+                     is_hopeless(txn))) {
         if (txn->status == 0)
             txn->status = A_STATUS_ENDPOINT_UNREACHABLE;
         abandon(txn);
@@ -390,6 +391,7 @@ static void begin(struct gni_nic *nic, const struct aries_work *work, struct ari
     txn->pump.fire = pump;
     txn->pumping.fetch = aries_pump_prefetch;
     txn->source = hw;
+    txn->boots = hw->boots;
     txn->chunks = NULL;
     txn->offset = txn->landed = 0;
     txn->flow = sim_trace_flow_new();
@@ -467,6 +469,7 @@ void aries_hw_originate(struct aries_nic *hw, const struct aries_work *work)
 
     *txn = (struct aries_txn){
         .source = hw,
+        .boots = hw->boots,
         .work = *work,
         .refs = 1,
         .flow = sim_trace_flow_new(),

@@ -507,7 +507,7 @@ void aries_source_response_arrived(struct sim_event *event)
         chunk->info = ARIES_CQ_CPLTN_SRSP;
         aries_sim_report_fault(txn->source, txn, A_STATUS_DATA_ERR);
     }
-    if (chunk->status == 0 && aries_returns_data(&txn->work) && txn->source->alive)
+    if (chunk->status == 0 && aries_returns_data(&txn->work) && aries_txn_source_alive(txn))
         store_result(txn, chunk);
     if (chunk->status == 0)
         txn->source->sim->delivered_bytes += chunk->bytes;

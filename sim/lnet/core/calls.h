@@ -341,6 +341,7 @@ void lnet_record_sent(struct lnet_msg *msg, int status);
 void lnet_record_hop(struct lnet_msg *msg);
 void lnet_records_lost(const struct lnet_node *from, lnet_nid_t next_hop);
 void lnet_record_dead(lnet_nid_t nid); /* what is sent there from now on is lost */
+void lnet_record_alive(lnet_nid_t nid); /* LNet has started again there */
 void lnet_ledger_md(uint32_t opened, uint32_t closed);
 void lnet_ledger_md_violation(const struct lnet_node *node);
 void lnet_record_timed_out(struct lnet_node *node, const struct lnet_libmd *md);

@@ -131,6 +131,15 @@ static void stop(struct lnet_node *node)
     node->references = 0;
 }
 
+static void records_alive(struct lnet_node *node)
+{
+    const struct lnet_ni *ni;
+    uint32_t i;
+
+    for (i = 1; (ni = lnet_ni_by_index(node->instance, i)) != NULL; i++)
+        lnet_record_alive(ni->nid);
+}
+
 static int start(struct lnet_node *node, lnet_pid_t pid)
 {
     int rc;
@@ -159,6 +168,7 @@ static int start(struct lnet_node *node, lnet_pid_t pid)
         stop(node);
         return rc;
     }
+    records_alive(node);
     node->state = LNET_RUNNING;
     lnet_pinger_start(node);
     return 0;

@@ -32,6 +32,7 @@ struct lnet_record {
     bool settled, arrived;
     bool again; /* was sent again: it may arrive twice */
     bool guessed; /* was dropped, or another one with an equal header was */
+    sim_time_t began;
     struct sim_ledger_entry entry;
 };
 
@@ -41,7 +42,11 @@ static struct list_head *buckets; /* NULL: no ledger */
 static LIST_HEAD(unused);
 static struct sim_ledger_book books[4]; /* by type of message */
 static struct sim_ledger_book md_book, connection_book;
-static lnet_nid_t *dead; /* NIDs of nodes that have crashed */
+/* NIDs of nodes that have crashed, and when LNet started again there. */
+static struct dead_nid {
+    lnet_nid_t nid;
+    sim_time_t until; /* SIM_NEVER: not yet */
+} * dead;
 static uint32_t dead_count;
 
 static struct lnet_record *record_new(void)
@@ -179,6 +184,7 @@ void lnet_record_open(struct lnet_msg *msg)
     record->flow = msg->flow;
     record->hop = msg->node;
     record->next_hop = msg->header.dest_nid;
+    record->began = sim_now();
     record->bytes = msg->payload_length;
     record->digest = digest_of(&msg->payload, msg->payload_offset, msg->payload_length);
     sim_ledger_open(&books[type], &record->entry, msg->node->number,
@@ -344,12 +350,13 @@ void lnet_record_dropped(struct lnet_node *node, const struct lnet_hdr *header, 
     finish(record);
 }
 
-static bool is_dead(lnet_nid_t nid)
+/* The record's next hop has crashed, and has not started again before the message was sent. */
+static bool is_dead(const struct lnet_record *record)
 {
     uint32_t i;
 
     for (i = 0; i < dead_count; i++)
-        if (dead[i] == nid)
+        if (dead[i].nid == record->next_hop && record->began < dead[i].until)
             return true;
     return false;
 }
@@ -364,7 +371,7 @@ void lnet_record_sent(struct lnet_msg *msg, int status)
         settle(record, SIM_LEDGER_ERROR);
     else if (record->arrived)
         settle(record, SIM_LEDGER_OK);
-    else if (is_dead(record->next_hop)) /* the driver has handed it to the network */
+    else if (is_dead(record)) /* the driver has handed it to the network */
         settle(record, SIM_LEDGER_ABANDONED);
     finish(record);
 }
@@ -404,7 +411,7 @@ void lnet_records_lost(const struct lnet_node *from, lnet_nid_t next_hop)
 
 void lnet_record_dead(lnet_nid_t nid)
 {
-    lnet_nid_t *more;
+    struct dead_nid *more;
 
     if (buckets == NULL)
         return;
@@ -412,7 +419,16 @@ void lnet_record_dead(lnet_nid_t nid)
     if (more == NULL)
         abort();
     dead = more;
-    dead[dead_count++] = nid;
+    dead[dead_count++] = (struct dead_nid){nid, SIM_NEVER};
+}
+
+void lnet_record_alive(lnet_nid_t nid)
+{
+    uint32_t i;
+
+    for (i = 0; i < dead_count; i++)
+        if (dead[i].nid == nid && dead[i].until == SIM_NEVER)
+            dead[i].until = sim_now();
 }
 
 void lnet_ledger_md(uint32_t opened, uint32_t closed)

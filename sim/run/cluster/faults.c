@@ -2,6 +2,7 @@
 /* Turns the faults of a scenario into rules at fault points, and into timers. */
 #include "cluster/cluster.h"
 #include "cluster/lnet.h"
+#include "cluster/port_fiber.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,35 +79,78 @@ static bool change_link(struct net *net, const struct scenario_fault *fault)
     return net_link_set_alive(net, a, b, which, fault->action == LINK_UP);
 }
 
-static void kill_rank(struct rank *rank, void *arg)
+static void kill_rank(struct rank *rank, void *boots_at)
 {
-    (void)arg;
-    rank_kill(rank, "its node crashed");
+    if (rank->state != RANK_WAITING || rank->job->started < *(const sim_time_t *)boots_at)
+        rank_kill(rank, "its node crashed");
+}
+
+/* The link of a node without an Aries NIC to the first network. */
+static void set_port(struct cluster *cluster, uint32_t node, bool alive)
+{
+    struct net *net = cluster_net(cluster);
+
+    net_link_set_alive(net, net_router_of(net, node), net_routers(net) + node, 0, alive);
 }
 
 /* A node without an Aries NIC, which would tell its ranks. */
-static void crash_switched_node(struct cluster *cluster, uint32_t node)
+static void crash_switched_node(struct cluster *cluster, uint32_t node, sim_time_t boots_at)
 {
-    struct net *net = cluster_net(cluster);
     size_t i;
 
     for (i = 0; i < cluster->job_count; i++)
-        cluster_job_for_each_rank_on(&cluster->jobs[i], node, kill_rank, NULL);
-    net_link_set_alive(net, net_router_of(net, node), net_routers(net) + node, 0, false);
+        cluster_job_for_each_rank_on(&cluster->jobs[i], node, kill_rank, &boots_at);
+    set_port(cluster, node, false);
 }
 
-static bool fault_node(struct cluster *cluster, const struct scenario_fault *fault)
+/* Ranks that start at `boots_at` or later find the node running again. */
+static void crash_node(struct cluster *cluster, uint32_t node, sim_time_t boots_at)
 {
+    if (cluster_aries(cluster) != NULL)
+        aries_node_crash_until(cluster_aries(cluster), node, boots_at);
+    else
+        crash_switched_node(cluster, node, boots_at);
+    cluster_node_connect(cluster, node, false);
+    cluster_lnet_crash_node(cluster, node);
+}
+
+static void boot_node(struct sim_event *event)
+{
+    const struct timed_fault *timed = sim_container_of(event, struct timed_fault, boot.event);
+    struct cluster *cluster = timed->cluster;
+    uint32_t node = (uint32_t)timed->scenario->node;
+
+    if (cluster_aries(cluster) != NULL)
+        aries_node_boot(cluster_aries(cluster), node);
+    else
+        set_port(cluster, node, true);
+    cluster_node_connect(cluster, node, true);
+    port_node_boots(cluster, node);
+    cluster_lnet_boot_node(cluster, node);
+}
+
+static void reboot_node(struct timed_fault *timed)
+{
+    const struct scenario_fault *fault = timed->scenario;
+    sim_time_t boots_at = sim_now() + fault->duration;
+
+    timed->boot.event.fire = boot_node;
+    sim_timer_arm(&timed->boot, boots_at);
+    crash_node(timed->cluster, (uint32_t)fault->node, boots_at);
+}
+
+static bool fault_node(struct timed_fault *timed)
+{
+    struct cluster *cluster = timed->cluster;
+    const struct scenario_fault *fault = timed->scenario;
     uint32_t node = (uint32_t)fault->node;
 
     switch (fault->action) {
     case NODE_CRASH:
-        if (cluster_aries(cluster) != NULL)
-            aries_node_crash(cluster_aries(cluster), node);
-        else
-            crash_switched_node(cluster, node);
-        cluster_node_disconnect(cluster, node);
-        cluster_lnet_crash_node(cluster, node);
+        crash_node(cluster, node, SIM_NEVER);
+        break;
+    case NODE_REBOOT:
+        reboot_node(timed);
         break;
     case NODE_HANG:
         aries_nic_hang(cluster_aries(cluster), node, fault->duration);
@@ -126,8 +170,10 @@ static uint32_t which_of(const struct scenario_fault *fault, const char *field, 
     return scenario_given(fault->at, field) ? (uint32_t)number : ARIES_EVERY;
 }
 
-static bool inject(struct cluster *cluster, const struct scenario_fault *fault)
+static bool inject(struct timed_fault *timed)
 {
+    struct cluster *cluster = timed->cluster;
+    const struct scenario_fault *fault = timed->scenario;
     struct net *net = cluster->networks[fault->network_index].net;
 
     switch (fault->place) {
@@ -136,7 +182,7 @@ static bool inject(struct cluster *cluster, const struct scenario_fault *fault)
     case FAULT_ROUTER:
         return net_router_set_alive(net, fault->router_numbers[0], fault->action == ROUTER_UP);
     case FAULT_NODE:
-        return fault_node(cluster, fault);
+        return fault_node(timed);
     case FAULT_CQ_OVERRUN:
         aries_cq_force_overrun_of(cluster_aries(cluster), (uint32_t)fault->node,
                                   which_of(fault, "queue", fault->queue));
@@ -172,7 +218,7 @@ static void fire(struct sim_event *event)
         sim_trace_add_number("node", fault->node);
     sim_trace(SIM_TRACE_INSTANT, SIM_TRACK_FAULT, 0, (uint32_t)fault->place,
               scenario_fault_action(fault), sim_now(), 0, 0, fault->action);
-    timed->injected = inject(timed->cluster, fault);
+    timed->injected = inject(timed);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -256,6 +302,8 @@ void cluster_faults_disarm(struct cluster *cluster)
 {
     size_t i;
 
-    for (i = 0; i < cluster->timed_count; i++)
+    for (i = 0; i < cluster->timed_count; i++) {
         sim_timer_cancel(&cluster->timed[i].timer);
+        sim_timer_cancel(&cluster->timed[i].boot);
+    }
 }

@@ -45,6 +45,8 @@ static bool start_rank(struct rank *rank, sim_time_t at)
     rank->trace_index = rank->process != NULL
                             ? aries_process_trace_index(rank->process)
                             : rank->on_node + (uint32_t)(job - cluster->jobs) * TRACE_INDEX_STEP;
+    if (rank->process != NULL)
+        aries_process_starts_at(rank->process, at);
     sim_trace_set_rank_name(rank->node, rank->trace_index, name);
     rank_start(rank, at);
     if (rank->fiber != NULL)

@@ -443,6 +443,35 @@ void cluster_lnet_crash_node(struct cluster *cluster, uint32_t node)
         lnet_node_crash(cluster->lnet->nodes[node]);
 }
 
+/* The entry of the scenario that gave the node LNet. */
+static const struct scenario_lnet_nodes *entry_of(const struct cluster *cluster, uint32_t node)
+{
+    size_t i, j;
+
+    for (i = 0; i < cluster->scenario->lnet.nodes.count; i++) {
+        const struct scenario_lnet_nodes *nodes = scenario_lnet_nodes(cluster->scenario, i);
+
+        for (j = 0; j < nodes->nodes.count; j++)
+            if (nodes->nodes.nodes[j] == node)
+                return nodes;
+    }
+    g_assert_not_reached();
+}
+
+void cluster_lnet_boot_node(struct cluster *cluster, uint32_t node)
+{
+    int rc;
+
+    cluster->nodes[node].down = false;
+    libcfs_node_free(cluster->nodes[node].libcfs);
+    cluster->nodes[node].libcfs = NULL;
+    if (cluster->lnet == NULL || cluster->lnet->nodes[node] == NULL ||
+        !entry_of(cluster, node)->start)
+        return;
+    rc = lnet_node_start(cluster->lnet->nodes[node], LNET_PID_LUSTRE);
+    g_assert(rc == 0); /* it has started with these settings before */
+}
+
 /* The run is over: LNet stops everywhere, and what was under way is lost. */
 void cluster_lnet_end(struct cluster *cluster)
 {

@@ -176,7 +176,7 @@ const struct cluster_device *cluster_device(const struct cluster *cluster, uint3
     return NULL;
 }
 
-void cluster_node_disconnect(struct cluster *cluster, uint32_t node)
+void cluster_node_connect(struct cluster *cluster, uint32_t node, bool alive)
 {
     size_t i;
 
@@ -186,7 +186,7 @@ void cluster_node_disconnect(struct cluster *cluster, uint32_t node)
 
         if (device != NULL)
             net_link_set_alive(net, net_router_of(net, device->endpoint),
-                               net_routers(net) + device->endpoint, 0, false);
+                               net_routers(net) + device->endpoint, 0, alive);
     }
 }
 

@@ -557,6 +557,18 @@ void port_books_end(struct cluster *cluster)
     }
 }
 
+void port_node_boots(struct cluster *cluster, uint32_t node)
+{
+    struct cluster_node *at = &cluster->nodes[node];
+    unsigned book;
+
+    for (book = 0; book < CLUSTER_KERNEL_BOOKS; book++) {
+        abandon(cluster, PORT_BOOK_KERNEL + book, at->booked[book]);
+        at->booked[book] = 0;
+    }
+    memset(at->kernel, 0, sizeof(at->kernel));
+}
+
 /* ---- API calls ---------------------------------------------------------------------------------
  */
 

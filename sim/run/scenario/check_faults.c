@@ -218,11 +218,12 @@ static bool check_fault(const struct scenario *scenario, struct scenario_fault *
                                error))
         return false;
     if (!has_aries(scenario) && kind->aries &&
-        !(kind->place == FAULT_NODE && fault->action == NODE_CRASH))
+        !(kind->place == FAULT_NODE &&
+          (fault->action == NODE_CRASH || fault->action == NODE_REBOOT)))
         return scenario_refuse(
             error, fault->at, path, "at",
             "concerns Aries NICs, which a switched network has not; allowed there: "
-            "net.packet, oob.message, oob.server, link, router, and node with do: crash");
+            "net.packet, oob.message, oob.server, link, router, and node with do: crash or reboot");
     if (fault->label != NULL &&
         (!scenario_is_word(fault->label) || strcmp(fault->label, "fired") == 0))
         return scenario_refuse(

@@ -138,12 +138,13 @@ static const struct field node_fields[] = {
     WHERE,
     {"do", CHOICE(X, action), .required = true, .choices = NODE_ACTIONS,
      .meaning = "crash: for ever; hang: the NIC accepts requests and answers none; pcie_stall: "
-                "host memory does not answer; bi_set: its injection is limited to `orbs`"},
+                "host memory does not answer; bi_set: its injection is limited to `orbs`; reboot: "
+                "it crashes and boots again, for jobs whose `start` is not before that"},
     LABEL,
     WHEN,
     {"node", COUNT(X, node), .required = true, .meaning = "the node"},
     {"for", TIME(X, duration), .minimum = "1ps", .maximum = "1000s", .fallback = "1ms",
-     .meaning = "hang, pcie_stall: how long"},
+     .meaning = "hang, pcie_stall, reboot: how long"},
     {"orbs", COUNT(X, orbs), .maximum = "992", .fallback = "0",
      .meaning = "bi_set: request packets that may be in flight; 0: no limit"},
     {NULL}};

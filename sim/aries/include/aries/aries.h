@@ -112,6 +112,8 @@ void aries_instance_name(const struct aries_process *process, uint32_t pe_addr, 
                          char *name, size_t size);
 /* memcpy(3) while a fabric exists. False: a page was not mapped, and a part was copied. */
 bool aries_copy(void *to, const void *from, uint64_t length);
+/* The process will be started at that time. Without this call it is taken to run already. */
+void aries_process_starts_at(struct aries_process *process, sim_time_t time);
 /* Releases all objects of the process, as the kernel would, and frees it. */
 void aries_process_exit(struct aries_process *process);
 struct aries_process *aries_process_self(void); /* process of the running fiber; NULL: none */
@@ -143,6 +145,16 @@ const char *aries_status_text(uint32_t status);
  * target = node, kind = 0 source, 1 destination queue), "aries.datagram" (drop, delay, duplicate).
  */
 void aries_node_crash(struct aries_fabric *fabric, uint32_t node);
+/*
+ * The same, but the node boots again at that time, when aries_node_boot() is to be called:
+ * processes that start then or later (aries_process_starts_at()) are spared.
+ */
+void aries_node_crash_until(struct aries_fabric *fabric, uint32_t node, sim_time_t boots_at);
+/*
+ * The node runs again with an empty NIC: no process, no registration, no suspended job, the default
+ * of balanced injection. A transfer that it began before the crash sends and receives nothing more.
+ */
+void aries_node_boot(struct aries_fabric *fabric, uint32_t node);
 bool aries_node_alive(const struct aries_fabric *fabric, uint32_t node);
 void aries_nic_hang(struct aries_fabric *fabric, uint32_t node,
                     sim_time_t duration); /* the NIC accepts requests but answers none */

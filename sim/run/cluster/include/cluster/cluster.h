@@ -148,6 +148,7 @@ struct timed_fault {
     struct sim_timer timer;
     struct cluster *cluster;
     const struct scenario_fault *scenario;
+    struct sim_timer boot; /* reboot: when the node is back */
     bool injected;
 };
 
@@ -260,8 +261,9 @@ void cluster_networks_publish(const struct cluster *cluster); /* their counters,
 /* A node's device on the network of that number; NULL: it is not attached. */
 const struct cluster_device *cluster_device(const struct cluster *cluster, uint32_t node,
                                             size_t network);
-/* Takes the node's links to all networks but the first down: the node has crashed. */
-void cluster_node_disconnect(struct cluster *cluster, uint32_t node);
+/* Takes the node's links to all networks but the first down, because the node has crashed, or up
+ * again, because it has booted. */
+void cluster_node_connect(struct cluster *cluster, uint32_t node, bool alive);
 
 /* The network that numbers the nodes, and the Aries NICs on it; NULL: it is switched. */
 static inline struct net *cluster_net(const struct cluster *cluster)

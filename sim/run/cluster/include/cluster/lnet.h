@@ -9,6 +9,8 @@ void cluster_lnet_register(void); /* its finding */
 /* After the networks. False: *error (g_free) is a line. */
 bool cluster_lnet_create(struct cluster *cluster, char **error);
 void cluster_lnet_crash_node(struct cluster *cluster, uint32_t node);
+/* The node runs again: LNet starts there if it is up from the beginning. */
+void cluster_lnet_boot_node(struct cluster *cluster, uint32_t node);
 void cluster_lnet_end(struct cluster *cluster); /* before the ledger is closed */
 /* What `lnet.show` of the scenario wanted to see, in the order of time. */
 struct cluster_lnet_shown {

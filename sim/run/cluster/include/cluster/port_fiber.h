@@ -76,6 +76,8 @@ void port_connections_end_all(struct cluster *cluster);
 /* What ended processes and crashed nodes have left open is abandoned. Before the ledger is closed.
  */
 void port_books_end(struct cluster *cluster);
+/* A node that has crashed boots again: what its kernel had of the stacks is lost. */
+void port_node_boots(struct cluster *cluster, uint32_t node);
 void port_pieces_end(struct cluster *cluster);
 /* Counts in a book without a look at what the calling process has open. */
 void port_book_count(enum port_book book, uint64_t opened, uint64_t delivered);

@@ -103,8 +103,8 @@ enum scenario_fault_place {
 enum { LINK_DOWN, LINK_UP, LINK_LANE_LOSS, LINK_ERROR };
 #define ROUTER_ACTIONS "down|up"
 enum { ROUTER_DOWN, ROUTER_UP };
-#define NODE_ACTIONS "crash|hang|pcie_stall|bi_set"
-enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL, NODE_BI_SET };
+#define NODE_ACTIONS "crash|hang|pcie_stall|bi_set|reboot"
+enum { NODE_CRASH, NODE_HANG, NODE_PCIE_STALL, NODE_BI_SET, NODE_REBOOT };
 #define CQ_ACTIONS "overrun"
 #define MEMORY_ACTIONS "corrupt"
 #define ERROR_ACTIONS "raise"

@@ -27,7 +27,7 @@ if(TARGET madeleine_sim)
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/aries/include
     ${CMAKE_SOURCE_DIR}/sim/lnet/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
   target_link_options(mad_order PRIVATE -Wl,--wrap=GNI_PostFma,--wrap=GNI_PostRdma,--wrap=GNI_GetCompleted,--wrap=GNI_SmsgSendWTag
-    -Wl,--wrap=LNetMDAttach,--wrap=LNetMDBind,--wrap=mad_lnet_callback)
+    -Wl,--wrap=LNetMDAttach,--wrap=LNetMDBind,--wrap=mad_lnet_callback,--wrap=PMI2_KVS_Put,--wrap=GNI_EpPostData,--wrap=GNI_EpPostDataWId)
   jacquard_test(mad_matrix SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_test.c ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_driver.c
     ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m

@@ -17,6 +17,7 @@
 #include <madeleine.h>
 
 #include "driver/gni.h"
+#include "pmi2.h"
 
 enum { RECORDS_MAX = 8192, MIB = 1 << 20, ROUNDS = 6 };
 
@@ -50,6 +51,47 @@ int __real_LNetMDBind(struct lnet_md md, enum lnet_unlink unlink, struct lnet_ha
 int __wrap_LNetMDBind(struct lnet_md md, enum lnet_unlink unlink, struct lnet_handle_md *handle);
 void __real_mad_lnet_callback(struct lnet_event *event);
 void __wrap_mad_lnet_callback(struct lnet_event *event);
+
+int __real_PMI2_KVS_Put(const char *key, const char *value);
+int __wrap_PMI2_KVS_Put(const char *key, const char *value);
+gni_return_t __real_GNI_EpPostData(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                   uint16_t out_bytes);
+gni_return_t __wrap_GNI_EpPostData(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                   uint16_t out_bytes);
+gni_return_t __real_GNI_EpPostDataWId(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                      uint16_t out_bytes, uint64_t id);
+gni_return_t __wrap_GNI_EpPostDataWId(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                      uint16_t out_bytes, uint64_t id);
+
+/* What was written into the store, and the ways around it. */
+static struct {
+    unsigned adapters, mailboxes; /* entries */
+    char thresholds[80]; /* the last entry of them: a digest */
+    unsigned datagrams;
+} exchange;
+
+int __wrap_PMI2_KVS_Put(const char *key, const char *value)
+{
+    exchange.adapters += strncmp(key, "mad.a.", 6) == 0 && strncmp(value, "gni:v1:", 7) == 0;
+    exchange.mailboxes += strncmp(key, "mad.c.", 6) == 0;
+    if (strncmp(key, "mad.v.", 6) == 0)
+        snprintf(exchange.thresholds, sizeof(exchange.thresholds), "%s", value);
+    return __real_PMI2_KVS_Put(key, value);
+}
+
+gni_return_t __wrap_GNI_EpPostData(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                   uint16_t out_bytes)
+{
+    exchange.datagrams++;
+    return __real_GNI_EpPostData(ep, in, in_bytes, out, out_bytes);
+}
+
+gni_return_t __wrap_GNI_EpPostDataWId(gni_ep_handle_t ep, void *in, uint16_t in_bytes, void *out,
+                                      uint16_t out_bytes, uint64_t id)
+{
+    exchange.datagrams++;
+    return __real_GNI_EpPostDataWId(ep, in, in_bytes, out, out_bytes, id);
+}
 
 /* Only the global event says that the data is there. */
 static void note_put(gni_ep_handle_t ep, const gni_post_descriptor_t *descriptor)
@@ -251,6 +293,34 @@ static void mad_70_fin_after_the_last_global_event(void **state)
     }
 }
 
+static void exchange_with(const char *variables, char *thresholds)
+{
+    char scenario[400];
+
+    memset(&exchange, 0, sizeof(exchange));
+    snprintf(scenario, sizeof(scenario),
+             FABRIC
+             "jobs: [{name: a, nodes: 0-1, workload: mad_ping, env: {MAD_ADAPTERS: gni%s}}]\n"
+             "expect: [{ledger: balanced}]\n",
+             variables);
+    run(scenario, 1);
+    assert_int_equal(exchange.adapters, 2);
+    assert_int_equal(exchange.mailboxes, 2);
+    assert_int_equal(exchange.datagrams, 0);
+    memcpy(thresholds, exchange.thresholds, sizeof(exchange.thresholds));
+}
+
+/* Each process writes its adapter, its mailboxes and its thresholds; no datagram of GNI is used. */
+static void mad_73_the_store_alone(void **state)
+{
+    char usual[sizeof(exchange.thresholds)], other[sizeof(usual)];
+
+    (void)state;
+    exchange_with("", usual);
+    exchange_with(", MAD_GNI_BTE_MIN: '9000'", other);
+    assert_true(usual[0] != '\0' && strcmp(usual, other) != 0);
+}
+
 /* The requests that end descriptors are late. */
 static void mad_75_memory_waits_for_unlink(void **state)
 {
@@ -276,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_70_fin_after_the_last_global_event),
+        cmocka_unit_test(mad_73_the_store_alone),
         cmocka_unit_test(mad_75_memory_waits_for_unlink),
     };
 

@@ -3,6 +3,7 @@
 #ifndef JACQUARD_MADELEINE_BOOT_H
 #define JACQUARD_MADELEINE_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { MAD_VALUE_MAX = 1024, MAD_KEY_MAX = 64 };
@@ -20,6 +21,7 @@ struct mad_boot {
     const struct mad_boot_ops *ops;
     int size, rank;
     char job[256];
+    bool shared; /* the program itself is in touch with the process manager */
 };
 
 /* By PMI-2; without a process manager the session has one process. NULL: it failed. */

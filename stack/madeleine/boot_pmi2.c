@@ -36,7 +36,8 @@ static int get(struct mad_boot *boot, int rank, const char *key, char *value, si
 
 /*
  * PMI-2 starts once in a process, but sessions may follow each other: the connection stays until
- * the process exits. In a simulation no exit handlers run, so it ends with the session there.
+ * the process exits. In a simulation no exit handlers run, so it ends with the session there. A
+ * program that called PMI2_Init itself keeps its connection, and ends it.
  */
 #ifdef MAD_SIMULATED
 enum { KEEPS_CONNECTION = 0 };
@@ -48,7 +49,8 @@ static void finalize(void)
 {
     struct mad_process *process = mad_process();
 
-    PMI2_Finalize();
+    if (!process->pmi2->shared)
+        PMI2_Finalize();
     free(process->pmi2);
     process->pmi2 = NULL;
 }
@@ -60,21 +62,32 @@ static void close_boot(struct mad_boot *boot)
         finalize();
 }
 
+static bool join(struct mad_boot *boot)
+{
+    int spawned, appnum;
+
+    boot->shared = PMI2_Initialized();
+    if (!boot->shared)
+        return PMI2_Init(&spawned, &boot->size, &boot->rank, &appnum) == PMI2_SUCCESS;
+    return PMI2_Job_GetRank(&boot->rank) == PMI2_SUCCESS &&
+           PMI2_Info_GetSize(&boot->size) == PMI2_SUCCESS;
+}
+
 static struct mad_boot *connect_pmi2(void)
 {
     static const struct mad_boot_ops ops = {put, fence, get, close_boot};
     struct mad_boot *boot = calloc(1, sizeof(*boot));
-    int spawned, appnum;
 
     if (boot == NULL)
         return NULL;
     boot->ops = &ops;
-    if (PMI2_Init(&spawned, &boot->size, &boot->rank, &appnum) != PMI2_SUCCESS) {
+    if (!join(boot)) {
         free(boot);
         return NULL;
     }
     if (PMI2_Job_GetId(boot->job, sizeof(boot->job)) != PMI2_SUCCESS) {
-        PMI2_Finalize();
+        if (!boot->shared)
+            PMI2_Finalize();
         free(boot);
         return NULL;
     }

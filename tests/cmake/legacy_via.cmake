@@ -22,6 +22,22 @@ if(TARGET madeleine_sim)
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
     INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/legacy/include
     ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  jacquard_test(mad_order SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/order_test.c ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
+    DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
+    INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/aries/include
+    ${CMAKE_SOURCE_DIR}/sim/lnet/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  target_link_options(mad_order PRIVATE -Wl,--wrap=GNI_PostFma,--wrap=GNI_PostRdma,--wrap=GNI_GetCompleted,--wrap=GNI_SmsgSendWTag
+    -Wl,--wrap=LNetMDAttach,--wrap=LNetMDBind,--wrap=mad_lnet_callback,--wrap=PMI2_KVS_Put,--wrap=GNI_EpPostData,--wrap=GNI_EpPostDataWId)
+  jacquard_test(mad_left SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/left_test.c ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
+    DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m
+    INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include ${CMAKE_SOURCE_DIR}/sim/aries/include
+    ${CMAKE_SOURCE_DIR}/sim/lnet/include ${CMAKE_SOURCE_DIR}/sim/legacy/include ${CMAKE_SOURCE_DIR}/stack/port/include ${CMAKE_SOURCE_DIR}/tests/unit)
+  foreach(call IN ITEMS GNI_CdmCreate GNI_CdmDestroy GNI_CqCreate GNI_CqDestroy GNI_EpCreate GNI_EpDestroy GNI_MemRegister GNI_MemDeregister
+      VipOpenNic VipCloseNic VipCreateVi VipDestroyVi VipCreatePtag VipDestroyPtag VipCreateCQ VipDestroyCQ VipRegisterMem VipDeregisterMem
+      SCIOpen SCIClose SCICreateSegment SCIRemoveSegment SCIConnectSegment SCIDisconnectSegment SCICreateMapSequence SCIRemoveSequence
+      LNetMDAttach LNetMDBind mad_lnet_callback port_thread_start port_thread_join)
+    target_link_options(mad_left PRIVATE LINKER:--wrap=${call})
+  endforeach()
   jacquard_test(mad_matrix SOURCES ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_test.c ${CMAKE_SOURCE_DIR}/tests/madeleine/matrix_driver.c
     ${CMAKE_SOURCE_DIR}/tests/unit/rank_programs.c
     DEPENDS $<LINK_GROUP:RESCAN,jacquard_run,gni_prov> pmi_client pmi2_client PkgConfig::GLIB PkgConfig::JANSSON m

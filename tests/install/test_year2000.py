@@ -118,6 +118,10 @@ def test_copies_dma_and_interrupts_of_sisci(compiled, tmp_path):
     assert simulate(compiled("sci_copy", "sisci"), tmp_path, 2, "4", "8") == ["0 bad"]
 
 
+def test_events_callbacks_and_checked_sequences_of_sisci(compiled, tmp_path):
+    assert simulate(compiled("sci_events", "sisci"), tmp_path, 2, "4", "8") == ["client: 0 errors", "server: 0 errors"]
+
+
 def test_outside_of_a_simulation_there_are_no_devices(installed, compiled):
     environment = dict(os.environ, LD_LIBRARY_PATH=str(installed.library))
     for program, arguments, text in ((compiled("via_server", "vipl"), [], "VIPL returns 3"), (compiled("sci_copy", "sisci"), ["4", "8"], "SCIInitialize: 0x40000909"),

@@ -148,18 +148,16 @@ static void many_in_order(p_mad_channel_t channel)
     }
 }
 
-/* All others send to rank 0, which serves them in turn. */
-static void serve_in_turn(p_mad_channel_t channel, int each)
+/* All others send to rank 0, which serves them in turn: each has a message that is ready, always.
+ */
+static void serve_in_turn(p_mad_channel_t channel, int each, unsigned pause_us)
 {
     enum { RANKS_MAX = 64 };
     int next[RANKS_MAX] = {0}, served[RANKS_MAX] = {0}, from, number, i;
 
     CHECK(size <= RANKS_MAX);
-    for (i = 0; rank != 0 && i < each; i++)
-        send(channel, 0, i);
-    barrier(); /* every message of every sender has been handed in */
-    usleep(300000u); /* and arrives: no call tells when threads of the library have sent all */
     for (i = 1; rank == 0 && i <= each * (size - 1); i++) {
+        usleep(pause_us);
         number = receive(channel, &from);
         CHECK(from >= 1 && from < size);
         CHECK(number == next[from]++);
@@ -170,13 +168,24 @@ static void serve_in_turn(p_mad_channel_t channel, int each)
 
 static void many_senders(p_mad_channel_t channel)
 {
-    serve_in_turn(channel, 20);
+    enum { EACH = 20 };
+
+    for (int i = 0; rank != 0 && i < EACH; i++)
+        send(channel, 0, i);
+    barrier(); /* every message of every sender has been handed in */
+    usleep(300000u); /* and arrives: no call tells when threads of the library have sent all */
+    serve_in_turn(channel, EACH, 0);
 }
 
-/* On networks that hold no more messages for a receiver. */
-static void senders_of_two(p_mad_channel_t channel)
+/* On networks that hold fewer messages for a receiver: the senders send more while it waits. */
+static void senders_in_turn(p_mad_channel_t channel)
 {
-    serve_in_turn(channel, 2);
+    enum { EACH = 20 };
+
+    for (int i = 0; rank != 0 && i < EACH; i++)
+        send(channel, 0, i);
+    usleep(10000u);
+    serve_in_turn(channel, EACH, 1000);
 }
 
 static void message_ready(p_mad_channel_t channel)
@@ -524,7 +533,7 @@ static const struct driver_case cases[] = {
     {"empty", empty_message},
     {"order", many_in_order},
     {"senders", many_senders},
-    {"senders_of_two", senders_of_two},
+    {"senders_in_turn", senders_in_turn},
     {"ready", message_ready},
     {"half", another_channel},
     {"adapters", another_adapter},

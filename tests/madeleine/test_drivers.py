@@ -145,7 +145,7 @@ def test_mad_33_a_message_half_unpacked(run_case, network):
 
 
 def test_mad_9_mad_32_seven_senders(run_case, network):
-    run_case(network, "senders_of_two" if network == "sisci" else "senders", size=8)
+    run_case(network, "senders_in_turn" if network == "sisci" else "senders", size=8)
 
 
 def test_mad_36_one_incoming_and_several_outgoing(run_case, network):

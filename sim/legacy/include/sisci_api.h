@@ -107,7 +107,15 @@ enum {
     /* SCI_ERR_FLAG_NOT_IMPLEMENTED: */
     SCI_FLAG_FIXED_MAP_ADDR = 1 << 17, /* maps at an address of the program */
     SCI_FLAG_ASYNCHRONOUS_CONNECT = 1 << 18, /* SCIConnectSegment */
-    SCI_FLAG_LAST = SCI_FLAG_ASYNCHRONOUS_CONNECT
+    SCI_FLAG_SHARED_INT = 1 << 19, /* SCICreateInterrupt: several of one number */
+    SCI_FLAG_NOTIFY = 1 << 20, /* SCISetSegmentUnavailable */
+    SCI_FLAG_FORCE_DISCONNECT = 1 << 21, /* SCISetSegmentUnavailable */
+    SCI_FLAG_LOCK_OPERATION = 1 << 22, /* maps for atomic operations */
+    SCI_FLAG_FAST_BARRIER = 1 << 23, /* SCICreateMapSequence: accepted without effect */
+    /* SCICheckSequence: lines that are not full stay; it does not wait */
+    SCI_FLAG_NO_FLUSH = 1 << 24,
+    SCI_FLAG_NO_STORE_BARRIER = 1 << 25,
+    SCI_FLAG_LAST = SCI_FLAG_NO_STORE_BARRIER
 };
 
 typedef enum {
@@ -237,6 +245,10 @@ void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned flag
 void SCIRemoveSequence(sci_sequence_t sequence, unsigned flags, sci_error_t *error);
 /* Forgets the errors so far. */
 sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned flags, sci_error_t *error);
+/*
+ * Whether all that was stored has arrived. It begins with SCIStoreBarrier; with
+ * SCI_FLAG_NO_STORE_BARRIER it does not wait, and may return SCI_SEQ_PENDING.
+ */
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned flags, sci_error_t *error);
 void SCIStoreBarrier(sci_sequence_t sequence, unsigned flags, sci_error_t *error);
 void SCIFlush(sci_sequence_t sequence, unsigned flags); /* lines that are not full leave, too */

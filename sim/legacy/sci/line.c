@@ -381,10 +381,14 @@ static sci_sequence_status_t status_of(struct sci_sequence *sequence)
 
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned flags, sci_error_t *error)
 {
-    if (!sci_flags_ok(flags, 0, error) ||
+    if (!sci_flags_ok(flags, SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER, error) ||
         sci_fails(error, sequence == NULL || sequence->map == NULL ? SCI_ERR_ILLEGAL_PARAMETER
                                                                    : SCI_ERR_OK))
         return SCI_SEQ_NOT_RETRIABLE;
+    if ((flags & SCI_FLAG_NO_STORE_BARRIER) == 0)
+        SCIStoreBarrier(sequence, 0, error);
+    else if ((flags & SCI_FLAG_NO_FLUSH) == 0)
+        SCIFlush(sequence, 0);
     sim_settle();
     if (!sequence->failed && (sequence->undecided != 0 || sequence->settled_at > sim_now()))
         return SCI_SEQ_PENDING;

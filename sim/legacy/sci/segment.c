@@ -374,7 +374,7 @@ void SCIUnmapSegment(sci_map_t map, unsigned flags, sci_error_t *error)
 void SCICreateMapSequence(sci_map_t map, sci_sequence_t *sequence, unsigned flags,
                           sci_error_t *error)
 {
-    if (!sci_flags_ok(flags, 0, error) ||
+    if (!sci_flags_ok(flags, SCI_FLAG_FAST_BARRIER, error) ||
         sci_fails(error, map == NULL || map->remote == NULL || sequence == NULL
                              ? SCI_ERR_ILLEGAL_PARAMETER
                          : map->sequence->created ? SCI_ERR_ILLEGAL_OPERATION

@@ -8,6 +8,7 @@
 #include "sisci.h"
 
 enum { SILENT_MAX = 2 /* probes */, REPORTS_PER_PROBE = 10, NUMBER_MASK = 0xffffff };
+enum { CHECK_AT_ONCE = SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER };
 
 static uint32_t load(const struct msisci_local *local, size_t offset)
 {
@@ -32,7 +33,7 @@ static void report_again(struct msisci_peer *peer)
 {
     sci_error_t error;
 
-    switch (SCICheckSequence(peer->remote[0].sequence, 0, &error)) {
+    switch (SCICheckSequence(peer->remote[0].sequence, CHECK_AT_ONCE, &error)) {
     case SCI_SEQ_PENDING:
         break;
     case SCI_SEQ_OK:
@@ -167,7 +168,7 @@ int mad_sisci_settle(struct msisci_peer *peer, struct msisci_remote *remote, uin
 
     *retry = false;
     SCIStoreBarrier(remote->sequence, 0, &error);
-    status = SCICheckSequence(remote->sequence, 0, &error);
+    status = SCICheckSequence(remote->sequence, CHECK_AT_ONCE, &error);
     if (peer->lost)
         return mad_connection_error(peer->out);
     /* Behind the barrier, what is pending was stored by another thread. */
@@ -200,7 +201,7 @@ int mad_sisci_repair(struct msisci_peer *peer)
 
     if (remote->sequence == NULL)
         return MAD_OK;
-    status = SCICheckSequence(remote->sequence, 0, &error);
+    status = SCICheckSequence(remote->sequence, CHECK_AT_ONCE, &error);
     peer->unsettled = status == SCI_SEQ_PENDING;
     if (status == SCI_SEQ_OK || status == SCI_SEQ_PENDING)
         return MAD_OK;
@@ -222,7 +223,7 @@ static int await_credit(struct msisci_peer *peer)
     if (!peer->unsettled)
         return MAD_OK;
     peer->unsettled = false;
-    if (SCICheckSequence(peer->remote[0].sequence, 0, &error) != SCI_SEQ_PENDING)
+    if (SCICheckSequence(peer->remote[0].sequence, CHECK_AT_ONCE, &error) != SCI_SEQ_PENDING)
         return MAD_OK;
     return mad_sisci_settle(peer, &peer->remote[0], peer->remote[0].failures, &retry);
 }

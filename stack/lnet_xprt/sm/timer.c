@@ -7,7 +7,8 @@ enum { FRESH, ARMED, OVER };
 /* In the timer's thread. An AST of a timer that is cancelled meanwhile goes with it. */
 static unsigned long expired(unsigned long data)
 {
-    struct m0_sm_timer *timer = (struct m0_sm_timer *)data; /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): timers give a number to their functions */
+    struct m0_sm_timer *timer = (struct m0_sm_timer *)data;
 
     m0_sm_ast_post(timer->tr_grp, &timer->tr_ast);
     return 0;

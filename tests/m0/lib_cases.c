@@ -357,6 +357,10 @@ int signals_go_round_and_broadcasts_to_all(void)
         m0_clink_init(&clinks[i], NULL);
         m0_clink_add_lock(&shared.chan, &clinks[i]);
     }
+    EXPECT(!m0_chan_is_locked(&shared.chan));
+    m0_chan_lock(&shared.chan);
+    EXPECT(m0_chan_is_locked(&shared.chan) && m0_mutex_is_locked(&shared.mutex));
+    m0_chan_unlock(&shared.chan);
     for (i = 0; i < 5; i++) {
         m0_chan_signal_lock(&shared.chan);
         EXPECT(m0_chan_trywait(&clinks[i % 3]));

@@ -14,14 +14,24 @@ void m0_chan_init(struct m0_chan *chan, struct m0_mutex *guard)
     clink_tlist_init(&chan->ch_links);
 }
 
-static bool guarded(const struct m0_chan *chan)
+bool m0_chan_is_locked(const struct m0_chan *chan)
 {
     return m0_mutex_is_locked(chan->ch_guard);
 }
 
+void m0_chan_lock(struct m0_chan *chan)
+{
+    m0_mutex_lock(chan->ch_guard);
+}
+
+void m0_chan_unlock(struct m0_chan *chan)
+{
+    m0_mutex_unlock(chan->ch_guard);
+}
+
 void m0_chan_fini(struct m0_chan *chan)
 {
-    M0_PRE(guarded(chan));
+    M0_PRE(m0_chan_is_locked(chan));
     M0_PRE(chan->ch_waiters == 0);
     clink_tlist_fini(&chan->ch_links);
 }
@@ -51,7 +61,7 @@ static void announce(struct m0_chan *chan, uint32_t count)
 {
     struct m0_clink *link;
 
-    M0_PRE(guarded(chan));
+    M0_PRE(m0_chan_is_locked(chan));
     for (; count > 0 && (link = clink_tlist_head(&chan->ch_links)) != NULL; count--) {
         clink_tlist_move_tail(&chan->ch_links, link);
         m0_clink_signal(link);
@@ -116,7 +126,7 @@ void m0_clink_fini(struct m0_clink *link)
 
 void m0_clink_add(struct m0_chan *chan, struct m0_clink *link)
 {
-    M0_PRE(guarded(chan));
+    M0_PRE(m0_chan_is_locked(chan));
     M0_PRE(!m0_clink_is_armed(link));
     /* Events may come before the head's channel is known otherwise. */
     M0_PRE(link->cl_group == link || m0_clink_is_armed(link->cl_group));
@@ -137,7 +147,7 @@ void m0_clink_del(struct m0_clink *link)
     struct m0_chan *chan = link->cl_chan;
 
     M0_PRE(m0_clink_is_armed(link));
-    M0_PRE(guarded(chan));
+    M0_PRE(m0_chan_is_locked(chan));
     clink_tlist_del(link);
     chan->ch_waiters--;
     link->cl_chan = NULL;

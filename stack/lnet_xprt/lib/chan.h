@@ -43,6 +43,9 @@ void m0_chan_signal_lock(struct m0_chan *chan);
 void m0_chan_broadcast(struct m0_chan *chan); /* to all */
 void m0_chan_broadcast_lock(struct m0_chan *chan);
 bool m0_chan_has_waiters(struct m0_chan *chan);
+void m0_chan_lock(struct m0_chan *chan); /* its guard */
+void m0_chan_unlock(struct m0_chan *chan);
+bool m0_chan_is_locked(const struct m0_chan *chan); /* by the calling thread */
 
 void m0_clink_init(struct m0_clink *link, m0_chan_cb_t cb);
 void m0_clink_fini(struct m0_clink *link); /* pre: not registered */

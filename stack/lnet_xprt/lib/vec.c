@@ -244,20 +244,36 @@ m0_bcount_t m0_bufvec_copy(struct m0_bufvec *to, struct m0_bufvec *from, m0_bcou
     return m0_bufvec_cursor_copy(&target, &source, bytes);
 }
 
+/* Where the cursor is, so many bytes of its segment; 0: at its end. The cursor is behind them then.
+ */
+static m0_bcount_t take(struct m0_bufvec_cursor *cursor, m0_bcount_t bytes, char **place)
+{
+    m0_bcount_t step;
+
+    if (bytes == 0 || at_end(&cursor->bc_vc))
+        return 0;
+    step = min_check(bytes, m0_bufvec_cursor_step(cursor));
+    *place = m0_bufvec_cursor_addr(cursor);
+    m0_bufvec_cursor_move(cursor, step);
+    return step;
+}
+
 m0_bcount_t m0_bufvec_cursor_copyto(struct m0_bufvec_cursor *to, void *from, m0_bcount_t bytes)
 {
-    struct m0_bufvec one = M0_BUFVEC_INIT_BUF(&from, &bytes);
-    struct m0_bufvec_cursor cursor;
+    m0_bcount_t done = 0, step;
+    char *place;
 
-    m0_bufvec_cursor_init(&cursor, &one);
-    return m0_bufvec_cursor_copy(to, &cursor, bytes);
+    for (; (step = take(to, bytes - done, &place)) > 0; done += step)
+        memmove(place, (char *)from + done, step);
+    return done;
 }
 
 m0_bcount_t m0_bufvec_cursor_copyfrom(struct m0_bufvec_cursor *from, void *to, m0_bcount_t bytes)
 {
-    struct m0_bufvec one = M0_BUFVEC_INIT_BUF(&to, &bytes);
-    struct m0_bufvec_cursor cursor;
+    m0_bcount_t done = 0, step;
+    char *place;
 
-    m0_bufvec_cursor_init(&cursor, &one);
-    return m0_bufvec_cursor_copy(&cursor, from, bytes);
+    for (; (step = take(from, bytes - done, &place)) > 0; done += step)
+        memmove((char *)to + done, place, step);
+    return done;
 }

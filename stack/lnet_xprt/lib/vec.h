@@ -85,5 +85,57 @@ m0_bcount_t m0_bufvec_cursor_copy(struct m0_bufvec_cursor *to, struct m0_bufvec_
 m0_bcount_t m0_bufvec_copy(struct m0_bufvec *to, struct m0_bufvec *from, m0_bcount_t bytes);
 m0_bcount_t m0_bufvec_cursor_copyto(struct m0_bufvec_cursor *to, void *from, m0_bcount_t bytes);
 m0_bcount_t m0_bufvec_cursor_copyfrom(struct m0_bufvec_cursor *from, void *to, m0_bcount_t bytes);
+/* As those two; 0, or -EFAULT if the vector ended before. pre of the second: bytes > 0 */
+int m0_data_to_bufvec_copy(struct m0_bufvec_cursor *to, void *from, size_t bytes);
+int m0_bufvec_to_data_copy(struct m0_bufvec_cursor *from, void *to, size_t bytes);
+/* Of what follows both, which the cursors may then have passed: as memcmp(3), the shorter one
+ * comes first; and how many bytes are equal before the first that differ. */
+int m0_bufvec_cursor_cmp(struct m0_bufvec_cursor *a, struct m0_bufvec_cursor *b);
+m0_bcount_t m0_bufvec_cursor_prefix(struct m0_bufvec_cursor *a, struct m0_bufvec_cursor *b);
+
+/* Extents of an object. */
+
+struct m0_indexvec {
+    struct m0_vec iv_vec;
+    m0_bindex_t *iv_index; /* where each begins */
+};
+int m0_indexvec_alloc(struct m0_indexvec *vec, uint32_t extents); /* 0 or -ENOMEM. pre: > 0 */
+void m0_indexvec_free(struct m0_indexvec *vec); /* no effect on one that is freed or zeroed */
+/* Joins extents that overlap the next one or end where it begins; how many fewer there are. */
+uint32_t m0_indexvec_pack(struct m0_indexvec *vec);
+
+struct m0_ivec_cursor {
+    struct m0_vec_cursor ic_cur;
+};
+void m0_ivec_cursor_init(struct m0_ivec_cursor *cursor, const struct m0_indexvec *vec);
+bool m0_ivec_cursor_move(struct m0_ivec_cursor *cursor, m0_bcount_t count); /* true: the end */
+/* Up to this index, which does not come before. True: the end came first. */
+bool m0_ivec_cursor_move_to(struct m0_ivec_cursor *cursor, m0_bindex_t index);
+m0_bcount_t m0_ivec_cursor_step(const struct m0_ivec_cursor *cursor);
+m0_bindex_t m0_ivec_cursor_index(const struct m0_ivec_cursor *cursor); /* pre: not at the end */
+/* The end of what is here without a gap, but not beyond `index`. pre: index is not before it */
+m0_bindex_t m0_ivec_cursor_conti(const struct m0_ivec_cursor *cursor, m0_bindex_t index);
+
+/* Memory of others in pages, and the place of each in an object. */
+enum {
+    M0_0VEC_SHIFT = M0_SEG_SHIFT,
+    M0_0VEC_ALIGN = 1 << M0_0VEC_SHIFT,
+    M0_0VEC_MASK = M0_0VEC_ALIGN - 1,
+};
+struct m0_0vec {
+    struct m0_bufvec z_bvec;
+    m0_bindex_t *z_index;
+    m0_bindex_t z_last_buf_idx; /* how many segments m0_0vec_cbuf_add() has filled */
+    m0_bcount_t z_count; /* bytes of these */
+};
+int m0_0vec_init(struct m0_0vec *vec, uint32_t segments); /* all empty; 0 or -ENOMEM. pre: > 0 */
+void m0_0vec_fini(struct m0_0vec *vec); /* keeps the memory of the segments */
+/* Fill the first segments, which are empty, with memory of theirs. pre: there are as many */
+void m0_0vec_bvec_init(struct m0_0vec *vec, const struct m0_bufvec *bufvec,
+                       const m0_bindex_t *indices);
+void m0_0vec_bufs_init(struct m0_0vec *vec, void **memory, const m0_bindex_t *indices,
+                       const m0_bcount_t *counts, uint32_t segments);
+/* Fills the next segment: 0, or -EMSGSIZE if there is none. */
+int m0_0vec_cbuf_add(struct m0_0vec *vec, const struct m0_buf *buf, const m0_bindex_t *index);
 
 #endif

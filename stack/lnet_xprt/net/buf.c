@@ -258,7 +258,7 @@ static void run_callback(struct m0_net_transfer_mc *tm, m0_net_buffer_cb_proc_t 
                                 __ATOMIC_RELAXED);
 }
 
-void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
+void m0_net__buffer_event_post(const struct m0_net_buffer_event *ev)
 {
     struct m0_net_buffer *buf = ev->nbe_buffer;
     struct m0_net_transfer_mc *tm = buf->nb_tm;
@@ -267,7 +267,7 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     bool retained, provision, home;
     m0_net_buffer_cb_proc_t callback;
 
-    m0_mutex_lock(&tm->ntm_mutex);
+    M0_PRE(m0_mutex_is_locked(&tm->ntm_mutex));
     M0_PRE(m0_net__tm_invariant(tm));
     M0_PRE(m0_net__buffer_invariant(buf));
     M0_PRE((buf->nb_flags & M0_NET_BUF_QUEUED) != 0);
@@ -306,5 +306,13 @@ void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
     if (ep != NULL)
         m0_ref_put(&ep->nep_ref);
     m0_net__tm_post_callback(tm);
+}
+
+void m0_net_buffer_event_post(const struct m0_net_buffer_event *ev)
+{
+    struct m0_net_transfer_mc *tm = ev->nbe_buffer->nb_tm;
+
+    m0_mutex_lock(&tm->ntm_mutex);
+    m0_net__buffer_event_post(ev);
     m0_mutex_unlock(&tm->ntm_mutex);
 }

@@ -38,6 +38,8 @@ int m0_net__buffer_add(struct m0_net_buffer *buf, struct m0_net_transfer_mc *tm)
 /* A callback begins or has ended; ntm_mutex. */
 void m0_net__tm_callback_begin(struct m0_net_transfer_mc *tm);
 void m0_net__tm_post_callback(struct m0_net_transfer_mc *tm);
+/* m0_net_buffer_event_post() with ntm_mutex held, which it gives away during the callback. */
+void m0_net__buffer_event_post(const struct m0_net_buffer_event *ev);
 /* Asks for the end of all operations; ntm_mutex. */
 void m0_net__tm_cancel(struct m0_net_transfer_mc *tm);
 /* Takes a buffer off its queue; ntm_mutex. */

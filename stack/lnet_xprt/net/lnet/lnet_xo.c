@@ -453,9 +453,7 @@ static bool xo_deliver(struct m0_net_transfer_mc *tm, const struct nlx_core_buff
         return false;
     }
     tm->ntm_callback_counter++;
-    m0_mutex_unlock(&tm->ntm_mutex);
-    m0_net_buffer_event_post(&nbev);
-    m0_mutex_lock(&tm->ntm_mutex);
+    m0_net__buffer_event_post(&nbev);
     tm->ntm_callback_counter--;
     if (message)
         port_book(PORT_BOOK_M0_MESSAGE, -1);

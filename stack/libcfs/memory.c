@@ -173,23 +173,6 @@ void libcfs_mempool_free(void *object, mempool_t *pool)
         pool->free(object, pool->pool_data);
 }
 
-/* ---- processors ------------------------------------------------------------------------------ */
-
-int cfs_cpt_table_print(struct cfs_cpt_table *table, char *text, int size)
-{
-    int length = snprintf(text, size > 0 ? (size_t)size : 0, "0\t:");
-    unsigned i;
-
-    (void)table;
-    for (i = 0; i < port_processors() && length < size; i++)
-        length += snprintf(text + length, (size_t)(size - length), " %u", i);
-    if (length + 1 >= size)
-        return -E2BIG;
-    text[length++] = '\n';
-    text[length] = '\0';
-    return length;
-}
-
 /* ---- the date -------------------------------------------------------------------------------- */
 
 uint64_t libcfs_real_now(void)

@@ -10,7 +10,8 @@ if(TARGET libcfs)
   jacquard_test(lnet_kernel_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${kernel_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})
   target_compile_definitions(lnet_kernel_posix PRIVATE M0_CASES="kernel_cases.h")
-  set(libcfs_cases ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_hash_cases.c)
+  set(libcfs_cases ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_cases.c ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_hash_cases.c
+    ${CMAKE_SOURCE_DIR}/tests/lnet/libcfs_cpt_cases.c)
   jacquard_test(lnet_libcfs_posix SOURCES ${CMAKE_SOURCE_DIR}/tests/m0/lib_posix.c ${libcfs_cases} DEPENDS libcfs port_posix pthread
     INCLUDES ${kernel_folders})
   target_compile_definitions(lnet_libcfs_posix PRIVATE M0_CASES="libcfs_cases.h")

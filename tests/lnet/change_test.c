@@ -253,6 +253,29 @@ TEST_IN(multi_rail_peers_learn,
     assert_int_equal(count_of(B, LNET_EVENT_PUT), 13);
 }
 
+/* lnet_peer_push_event of the kernel: a push that breaks off makes the next message ask again. */
+TEST_IN(a_push_that_fails_is_asked_for, .unbalanced = true,
+        .settings = {{"networks", "tcp(eth0)"}, {"lnet_peer_discovery_disabled", "0"}})
+{
+    receive();
+    put(B, 7, data, 8);
+    pass(SIM_MS);
+    assert_true(peer_of(B, tcp(A))->peer->up_to_date);
+    wire.hold_received = true;
+    assert_int_equal(lnet_node_command(lnet_of(A), "net add --net tcp1 --if eth1"), 0);
+    pass(SIM_MS);
+    assert_int_equal(wire.receiving, 1);
+    wire_received(0, -EIO);
+    wire.hold_received = false;
+    assert_false(peer_of(B, tcp(A))->peer->up_to_date);
+    on(B);
+    put(A, 9, data, 8);
+    pass(SIM_MS);
+    assert_true(peer_of(B, tcp(A))->peer->up_to_date);
+    assert_ptr_equal(peer_of(B, second(A))->peer, peer_of(B, tcp(A))->peer);
+    on(A);
+}
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 TEST(words_of_commands)
@@ -301,6 +324,7 @@ int main(void)
         cmocka_unit_test(what_waits_ends),
         cmocka_unit_test(routes_end_with_their_network),
         cmocka_unit_test(multi_rail_peers_learn),
+        cmocka_unit_test(a_push_that_fails_is_asked_for),
         cmocka_unit_test(words_of_commands),
     };
 

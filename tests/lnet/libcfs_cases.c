@@ -547,7 +547,8 @@ int lnet_99_memory_and_partitions_of_libcfs(void)
     EXPECT(cfs_size_round(9) == 16 && cfs_size_round4(5) == 8 && cfs_totalram_pages() > 1000);
 
     cfs_percpt_lock(lock, CFS_PERCPT_LOCK_EX);
-    EXPECT(lock->pcl_locked && spin_is_locked(&lock->pcl_lock) && cfs_percpt_lock_num(lock) == 1);
+    EXPECT(lock->pcl_locked && spin_is_locked(lock->pcl_locks[0]) &&
+           cfs_percpt_lock_num(lock) == 1);
     cfs_percpt_unlock(lock, CFS_PERCPT_LOCK_EX);
     cfs_percpt_lock(lock, 0);
     cfs_percpt_unlock(lock, 0);

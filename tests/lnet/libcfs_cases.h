@@ -18,6 +18,7 @@
     X(lnet_99_expressions_of_numbers)                    \
     X(lnet_99_arguments_are_evaluated_once)              \
     X(lnet_99_memory_and_partitions_of_libcfs)           \
+    X(lnet_99_tables_of_partitions)                      \
     X(lnet_99_the_date)
 
 #define M0_RUN_DECLARE(name) int name(void);

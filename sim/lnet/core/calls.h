@@ -168,6 +168,7 @@ extern const struct lnet_lnd lnet_lnd_lo;
 
 /* Finds or makes. NULL: no memory. */
 struct lnet_peer_ni *lnet_peer_ni_get(struct lnet_node *node, lnet_nid_t nid);
+void lnet_peer_ni_fetch(const struct lnet_instance *instance, lnet_nid_t nid); /* into the cache */
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid);
 void lnet_peers_free(struct lnet_instance *instance);
 /* As LNetCtl does: `nid` LNET_NID_ANY is the peer itself. */

@@ -183,8 +183,11 @@ static void push_event(struct lnet_event *event)
         struct lnet_node *node = target->eq->node;
         struct lnet_peer_ni *peer_ni = lnet_peer_ni_find(node->instance, event->source.nid);
 
-        if (event->status == 0 && peer_ni != NULL &&
-            learn(node, peer_ni->peer, &target->info, event->mlength))
+        if (peer_ni == NULL)
+            return;
+        if (event->status != 0) /* what it wanted to tell is unknown: the next message asks again */
+            peer_ni->peer->up_to_date = false;
+        else if (learn(node, peer_ni->peer, &target->info, event->mlength))
             peer_ni->peer->up_to_date = true;
         return;
     }

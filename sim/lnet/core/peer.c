@@ -8,15 +8,26 @@
 
 #define FIRST_SLOTS 8u
 
+static uint32_t first_slot(const struct lnet_instance *instance, lnet_nid_t nid)
+{
+    return (uint32_t)sim_mix(nid) & (instance->peer_slot_count - 1);
+}
+
 /* The slot of the NID, or the free one where it belongs. */
 static struct lnet_peer_slot *slot_of(const struct lnet_instance *instance, lnet_nid_t nid)
 {
-    uint32_t mask = instance->peer_slot_count - 1, at = (uint32_t)sim_mix(nid) & mask;
+    uint32_t mask = instance->peer_slot_count - 1, at = first_slot(instance, nid);
 
     assert(instance->peer_ni_count <= mask); /* a free slot ends the search */
     while (instance->peer_slots[at].peer != NULL && instance->peer_slots[at].nid != nid)
         at = (at + 1) & mask;
     return &instance->peer_slots[at];
+}
+
+void lnet_peer_ni_fetch(const struct lnet_instance *instance, lnet_nid_t nid)
+{
+    if (instance->peer_slot_count > 0)
+        sim_fetch(&instance->peer_slots[first_slot(instance, nid)], 1);
 }
 
 struct lnet_peer_ni *lnet_peer_ni_find(struct lnet_instance *instance, lnet_nid_t nid)

@@ -104,14 +104,15 @@ static int begin(struct lnet_node *node, struct lnet_handle_md handle, lnet_nid_
 {
     if (lnet_fault_fails_nid(node, target))
         return -EIO;
-    request->peer = lnet_peer_ni_find(node->instance, target);
-    sim_fetch(request->peer, LNET_PEER_SEND_LINES);
+    lnet_peer_ni_fetch(node->instance, target);
     request->md = usable(node, handle);
     if (request->md == NULL)
         return -ENOENT;
     request->msg = lnet_msg_new(node);
     if (request->msg == NULL)
         return -ENOMEM;
+    request->peer = lnet_peer_ni_find(node->instance, target);
+    sim_fetch(request->peer, LNET_PEER_SEND_LINES);
     lnet_msg_attach_md(request->msg, request->md, 0, 0);
     return 0;
 }

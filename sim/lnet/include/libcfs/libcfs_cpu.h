@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sets of NUMA nodes, of which there is one, and the rest of libcfs's partitions. */
+/* Sets of NUMA nodes, of which there is one, and tables of partitions of processors. */
 #ifndef JACQUARD_LIBCFS_CPU_H
 #define JACQUARD_LIBCFS_CPU_H
 
@@ -25,21 +25,33 @@ typedef struct {
 #define LOCAL_DISTANCE 10
 #define node_distance(from, to) ((void)(from), (void)(to), LOCAL_DISTANCE)
 
-/* ---- partitions: one, with all processors ---------------------------------------------------- */
+/* ---- tables of partitions ---------------------------------------------------------------------
+ */
 
-#define cfs_cpt_of_node(table, node) ((void)(table), (node) == 0 ? 0 : -1)
-#define cfs_cpt_distance(table, a, b) ((void)(table), (void)(a), (void)(b), LOCAL_DISTANCE)
-#define cfs_cpt_cpumask(table, cpt) \
-    ((void)(table), (void)(cpt), (cpumask_var_t *)(void *)(uintptr_t)cpu_online_mask)
-#define cfs_cpt_nodemask(table, cpt) ((void)(table), (void)(cpt), &(nodemask_t){{1}})
-/* 1: it belongs to the partition, as it did before. */
-#define cfs_cpt_set_cpu(table, cpt, cpu) \
-    ((void)(table), (cpt) == 0 && (unsigned)(cpu) < libcfs_processors())
-#define cfs_cpt_set_node(table, cpt, node) ((void)(table), (cpt) == 0 && (node) == 0)
 #pragma GCC visibility push(default)
-/* "0\t: 0 1 2 3\n"; its length, or -E2BIG. */
+/* A table of so many partitions without processors; NULL: no memory, or no such number. */
+struct cfs_cpt_table *cfs_cpt_table_alloc(int count);
+void cfs_cpt_table_free(struct cfs_cpt_table *table);
+/* 1: the processors belong to the partition now; 0: one of them is in a partition, or does not
+ * exist. */
+int cfs_cpt_set_cpu(struct cfs_cpt_table *table, int cpt, int cpu);
+int cfs_cpt_set_cpumask(struct cfs_cpt_table *table, int cpt, const struct cpumask *mask);
+int cfs_cpt_set_node(struct cfs_cpt_table *table, int cpt, int node);
+int cfs_cpt_set_nodemask(struct cfs_cpt_table *table, int cpt, const nodemask_t *mask);
+/* `cpt` may be CFS_CPT_ANY: of whichever partition. */
+void cfs_cpt_unset_cpu(struct cfs_cpt_table *table, int cpt, int cpu);
+void cfs_cpt_unset_cpumask(struct cfs_cpt_table *table, int cpt, const struct cpumask *mask);
+void cfs_cpt_unset_node(struct cfs_cpt_table *table, int cpt, int node);
+void cfs_cpt_unset_nodemask(struct cfs_cpt_table *table, int cpt, const nodemask_t *mask);
+struct cpumask *libcfs_cpt_processors(struct cfs_cpt_table *table, int cpt);
+nodemask_t *cfs_cpt_nodemask(struct cfs_cpt_table *table, int cpt);
+int cfs_cpt_of_node(const struct cfs_cpt_table *table, int node); /* -1: none */
+unsigned cfs_cpt_distance(struct cfs_cpt_table *table, int from, int to);
+/* "0\t: 0 1 2 3\n", and "0\t: 0:10 1:10\n", a line for each; its length, or -E2BIG. */
 int cfs_cpt_table_print(struct cfs_cpt_table *table, char *text, int size);
+int cfs_cpt_distance_print(struct cfs_cpt_table *table, char *text, int size);
 #pragma GCC visibility pop
+#define cfs_cpt_cpumask(table, cpt) ((cpumask_var_t *)(void *)libcfs_cpt_processors(table, cpt))
 #define cfs_cpt_bind_workqueue(name, table, flags, cpt, threads) \
     ((void)(table), (void)(cpt), alloc_workqueue("%s", flags, threads, name))
 static inline int cfs_cpu_init(void)
@@ -58,34 +70,15 @@ static inline void cfs_cpu_fini(void)
 struct cfs_percpt_lock {
     struct cfs_cpt_table *pcl_cptab;
     unsigned pcl_locked; /* by CFS_PERCPT_LOCK_EX */
-    spinlock_t pcl_lock;
+    spinlock_t **pcl_locks;
 };
-static inline struct cfs_percpt_lock *cfs_percpt_lock_alloc(struct cfs_cpt_table *table)
-{
-    struct cfs_percpt_lock *lock = (struct cfs_percpt_lock *)calloc(1, sizeof(*lock));
-
-    if (lock != NULL)
-        lock->pcl_cptab = table;
-    return lock;
-}
+#pragma GCC visibility push(default)
+struct cfs_percpt_lock *cfs_percpt_lock_alloc(struct cfs_cpt_table *table);
+void cfs_percpt_lock_free(struct cfs_percpt_lock *lock);
+void cfs_percpt_lock(struct cfs_percpt_lock *lock, int index);
+void cfs_percpt_unlock(struct cfs_percpt_lock *lock, int index);
+#pragma GCC visibility pop
 #define cfs_percpt_lock_create(table, keys) ((void)(keys), cfs_percpt_lock_alloc(table))
-#define cfs_percpt_lock_num(lock) ((void)(lock), 1)
-static inline void cfs_percpt_lock_free(struct cfs_percpt_lock *lock)
-{
-    LASSERT(!lock->pcl_locked);
-    free(lock);
-}
-static inline void cfs_percpt_lock(struct cfs_percpt_lock *lock, int index)
-{
-    LASSERT(index >= CFS_PERCPT_LOCK_EX && index < 1);
-    spin_lock(&lock->pcl_lock);
-    lock->pcl_locked = index == CFS_PERCPT_LOCK_EX;
-}
-static inline void cfs_percpt_unlock(struct cfs_percpt_lock *lock, int index)
-{
-    LASSERT((index == CFS_PERCPT_LOCK_EX) == (lock->pcl_locked != 0));
-    lock->pcl_locked = 0;
-    spin_unlock(&lock->pcl_lock);
-}
+#define cfs_percpt_lock_num(lock) cfs_cpt_number((lock)->pcl_cptab)
 
 #endif

@@ -168,7 +168,7 @@ static void hint(struct lnet_sock_conn *conn)
     const struct lnet_peer_ni *lnet = conn->peer->lnet;
     const void *const hints[LNET_STREAM_HINTS] = {conn->peer, lnet, lnet->peer};
 
-    conn->hinted = lnet;
+    conn->fetched_peer = lnet;
     lnet_stream_hint(conn->stream, hints);
 }
 
@@ -186,7 +186,7 @@ static void parse(struct lnet_sock_conn *conn)
     error = lnet_parse_from(conn->sock->ni, &conn->in_lnet_header, &conn->peer->lnet, from, conn,
                             false);
     conn->parsing = false;
-    if (conn->peer->lnet != NULL && conn->peer->lnet != conn->hinted && is_open(conn))
+    if (conn->peer->lnet != NULL && conn->peer->lnet != conn->fetched_peer && is_open(conn))
         hint(conn);
     if (error != 0) {
         lnet_sock_conn_release(conn);

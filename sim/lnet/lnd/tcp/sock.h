@@ -171,7 +171,7 @@ struct lnet_sock_conn {
     bool with_lnet; /* until lnet_sock_receive is called */
     uint32_t in_offset, in_length, in_discard;
     struct lnet_msg *msg; /* whose payload is being received */
-    const struct lnet_peer_ni *hinted; /* to the stream */
+    const struct lnet_peer_ni *fetched_peer; /* that the stream knows, to fetch it */
     struct lnet_fragments in_to;
     sim_time_t rx_deadline;
     struct lnet_sock_header in_header;

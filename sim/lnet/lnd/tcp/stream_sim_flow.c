@@ -42,6 +42,7 @@ struct lnet_tcp_chunk *lnet_stream_sim_chunk_new(struct lnet_stream *from, uint3
     chunk = free_chunks[size_class];
     if (chunk != NULL) {
         free_chunks[size_class] = chunk->next;
+        sim_fetch(chunk->next, CHUNK_LINES); /* for the next one */
     } else {
         chunk = malloc(sizeof(*chunk) + class_bytes[size_class]);
         if (chunk == NULL)
@@ -122,6 +123,7 @@ static void fetch(struct sim_event *event, unsigned stage)
         sim_fetch((const char *)chunk + SIM_LINE, CHUNK_LINES - 1);
     } else if (stage == 1) {
         sim_fetch(chunk->to, RECEIVE_LINES);
+        sim_fetch(chunk->from, 1);
         sim_fetch(&chunk->from->writes, SEND_LINES);
     } else if (chunk->to->state == END_ESTABLISHED && chunk->to->handler != NULL) {
         const struct lnet_stream *to = chunk->to;

@@ -173,7 +173,7 @@ static void insert_early(struct lnet_stream *stream, struct lnet_tcp_chunk *chun
 static void data_arrived(struct lnet_tcp_chunk *chunk)
 {
     struct lnet_stream *from = chunk->from, *to = chunk->to;
-    struct lnet_tcp_connection *connection = from->connection;
+    struct lnet_tcp_connection *connection = to->connection;
 
     from->outstanding--;
     if (to->state == END_SYN_RECEIVED)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * libcfs's partitions of processors, of which there is one, and its work items, which threads of a
- * scheduler run. Items may be scheduled from everywhere, also from callbacks of LNet's event
- * queues.
+ * libcfs's partitions of processors, and its work items, which threads of a scheduler run. Items
+ * may be scheduled from everywhere, also from callbacks of LNet's event queues.
  */
 #ifndef JACQUARD_LIBCFS_KERNEL_CPT_H
 #define JACQUARD_LIBCFS_KERNEL_CPT_H
@@ -13,42 +12,33 @@
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-struct cfs_cpt_table; /* always NULL */
+struct cfs_cpt_table;
 #define CFS_CPT_ANY (-1)
+/* The default table: one partition with all processors, as all functions take NULL. */
 #define cfs_cpt_tab ((struct cfs_cpt_table *)NULL)
 #define lnet_cpt_table() cfs_cpt_tab
-#define cfs_cpt_number(table) ((void)(table), 1)
-#define cfs_cpt_current(table, remap) ((void)(table), 0)
-#define cfs_cpt_weight(table, cpt) ((void)(table), (int)libcfs_processors())
-#define cfs_cpt_online(table, cpt) ((void)(table), 1)
-#define cfs_cpt_bind(table, cpt) ((void)(table), 0)
-#define cfs_cpt_of_cpu(table, cpu) ((void)(table), 0)
-#define cfs_cpt_spread_node(table, cpt) 0
 #define lnet_cpt_of_nid(nid, ni) ((void)(nid), 0)
 
+#pragma GCC visibility push(default)
+int cfs_cpt_number(const struct cfs_cpt_table *table);
+/* The partition on whose processors the thread runs; -1: none, or, with `remap`, some partition. */
+int cfs_cpt_current(struct cfs_cpt_table *table, int remap);
+/* `cpt` may be CFS_CPT_ANY: all partitions. How many processors; whether one of them is online. */
+int cfs_cpt_weight(struct cfs_cpt_table *table, int cpt);
+int cfs_cpt_online(struct cfs_cpt_table *table, int cpt);
+/* From now on the calling thread runs there only. -EINVAL: no processor of it is online. */
+int cfs_cpt_bind(struct cfs_cpt_table *table, int cpt);
+int cfs_cpt_of_cpu(const struct cfs_cpt_table *table, int cpu); /* -1: none */
+int cfs_cpt_spread_node(struct cfs_cpt_table *table, int cpt); /* a NUMA node of it; -1: none */
+
 /* A zeroed object for each partition, and NULL behind the last one; NULL: no memory. */
-static inline void *cfs_percpt_alloc(struct cfs_cpt_table *table, unsigned bytes)
-{
-    void **all = (void **)calloc(2, sizeof(*all));
-
-    (void)table;
-    if (all == NULL)
-        return NULL;
-    all[0] = calloc(1, bytes > 0 ? bytes : 1);
-    if (all[0] != NULL)
-        return all;
-    free(all);
-    return NULL;
-}
-static inline void cfs_percpt_free(void *objects)
-{
-    void **all = (void **)objects;
-
-    free(all[0]);
-    free(all);
-}
-#define cfs_percpt_number(objects) ((void)(objects), 1)
-#define cfs_percpt_current(objects) ((objects)[0])
+void *cfs_percpt_alloc(struct cfs_cpt_table *table, unsigned bytes);
+void cfs_percpt_free(void *objects);
+int libcfs_percpt_number(void *objects);
+int libcfs_percpt_current(void *objects);
+#pragma GCC visibility pop
+#define cfs_percpt_number(objects) libcfs_percpt_number(objects)
+#define cfs_percpt_current(objects) ((objects)[libcfs_percpt_current(objects)])
 #define cfs_percpt_for_each(object, i, objects) \
     for ((i) = 0; ((object) = (objects)[i]) != NULL; (i)++)
 #define LIBCFS_CPT_ALLOC_GFP(ptr, table, cpt, size, flags) \

@@ -69,17 +69,33 @@ def of_result(path: str, data: Any, settings: dict[str, Any], seed: int | None) 
 
 def checked(path: str, metrics: Any) -> dict[str, dict[str, Any]]:
     """The metrics, if they have the members that a picture needs."""
+    if not isinstance(metrics, dict) or not all(isinstance(metric, dict) for metric in metrics.values()):
+        raise BadInput(f"{path}: not a result: its metrics are not an object of objects")
     for name, metric in metrics.items():
         members = ("count", "min", "mean", "p50", "p90", "p99", "p999", "max") if metric.get("type") == "histogram" else ("value",)
         missing = [member for member in ("unit", *members) if member not in metric]
         if missing:
             raise BadInput(f"{path}: metric {name} has no {', '.join(missing)}")
+        wrong = [member for member in members if not (metric[member] is None or type(metric[member]) in (int, float))]
+        if wrong:
+            raise BadInput(f"{path}: metric {name}: {', '.join(wrong)}: not a number")
     return metrics
+
+
+def json_of(text: str | bytes) -> Any:
+    """What a JSON text says. Raises ValueError, also for numbers that JSON does not have."""
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is not a number of JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("arrays or objects are nested too deeply") from None
 
 
 def of_json(path: str, text: str) -> list[Run]:
     try:
-        data = json.loads(text)
+        data = json_of(text)
     except ValueError as error:
         raise BadInput(f"{path}: no complete JSON: {error}") from None
     if isinstance(data, list):  # of jacquard sweep
@@ -110,13 +126,20 @@ def of_campaign(path: Path) -> list[Run]:
             rows = database.execute("SELECT scenario, seed, settings, verdict, problem, metrics FROM runs ORDER BY number").fetchall()
         finally:
             database.close()
-        several = len({row[0] for row in rows}) > 1
-        return [Run({**({"scenario": Path(scenario).stem} if several else {}),
-                     **{name: str(value) for name, value in json.loads(settings).items()}}, seed, verdict == "holds",
-                    "" if verdict == "holds" else problem or verdict, checked(str(path), json.loads(metrics)), Path(scenario).stem)
-                for scenario, seed, settings, verdict, problem, metrics in rows]
+        return [of_row(str(path), row, len({row[0] for row in rows}) > 1) for row in rows]
     except (sqlite3.Error, ValueError) as error:
         raise BadInput(f"{path}: no complete results of a campaign: {error}") from None
+
+
+def of_row(path: str, row: tuple[Any, ...], several: bool) -> Run:
+    """The run of a row of a campaign's table. `several`: the campaign has more than one scenario."""
+    scenario, seed, settings, verdict, problem, metrics = row
+    settings = json_of(settings or "")
+    if not isinstance(scenario, str) or not isinstance(settings, dict):
+        raise ValueError("a run has no scenario, or no settings")
+    stem = Path(scenario).stem
+    shown = {**({"scenario": stem} if several else {}), **{name: str(value) for name, value in settings.items()}}
+    return Run(shown, seed, verdict == "holds", "" if verdict == "holds" else str(problem or verdict), checked(path, json_of(metrics or "")), stem)
 
 
 def table(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:

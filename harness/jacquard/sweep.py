@@ -50,6 +50,8 @@ def run(arguments) -> int:
     if not arguments.scenario.exists():
         raise BadInput(f"{arguments.scenario}: No such file or directory")
     rows = sweep(arguments.scenario.resolve(), arguments.vary, arguments.seeds, arguments.jobs)
+    if all(row["result"].exit_code == runner.BAD_INPUT for row in rows):
+        raise BadInput((rows[0]["result"].stderr.strip() or f"{arguments.scenario}: sim-run refused it").splitlines()[-1])
     failed = [row for row in rows if not row["result"].ok]
     for row in failed:
         print(row["result"].report(), file=sys.stderr)

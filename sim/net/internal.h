@@ -363,6 +363,7 @@ void net_packet_send(struct net *net, struct net_transfer *transfer, sim_time_t 
 void net_packet_set_link_alive(struct net *net, uint32_t link, uint32_t reverse, bool alive);
 void net_packet_set_router_alive(struct net *net, uint32_t router, bool alive);
 void net_packet_link_hold(struct net *net, uint32_t link, sim_time_t time);
+void net_packet_trace_end(const struct net *net);
 void net_packet_link_info(const struct net *net, uint32_t link, struct net_link_info *info);
 
 /* For an idle network: NULL, or a description of a resource (packet, credit, buffer) that is still

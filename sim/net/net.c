@@ -177,6 +177,12 @@ void net_destroy(struct net *net)
     free(net);
 }
 
+void net_trace_end(const struct net *net)
+{
+    if (net->packets != NULL)
+        net_packet_trace_end(net);
+}
+
 uint32_t net_endpoints(const struct net *net)
 {
     return net->endpoints;

@@ -250,12 +250,19 @@ static inline sim_time_t later(sim_time_t a, sim_time_t b)
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
+/* packet_tile.c: the same with a trace, to which it writes the occupancy of the virtual channels */
+__attribute__((cold)) void net_packet_settle_traced(struct packet_tile *output, uint64_t slot);
+
 static inline void packet_credit_settle(struct packet_tile *output, sim_time_t until)
 {
     uint64_t slot = until >> net_packets->slot_shift, behind = output->settled_slot, i;
 
     if (slot <= behind)
         return;
+    if (sim_unlikely(sim_trace_on)) {
+        net_packet_settle_traced(output, slot);
+        return;
+    }
     output->settled_slot = slot;
     for (i = slot - behind < SLOTS ? slot - behind : SLOTS; i > 0; i--) {
         output->used_all -= output->returning_credits[(behind + i) % SLOTS];

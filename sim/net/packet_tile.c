@@ -17,6 +17,57 @@
  * one packet, and no other packet waits. This saves an event and keeps the order of arrival. */
 #define AHEAD (20 * SIM_NS)
 
+/* ---- the trace --------------------------------------------------------------------------------
+ */
+
+static void trace_occupancy(const struct packet_tile *output, unsigned vc, sim_time_t at)
+{
+    static const char *const names[VCS] = {"VC 0", "VC 1", "VC 2", "VC 3",
+                                           "VC 4", "VC 5", "VC 6", "VC 7"};
+    uint32_t tile = (uint32_t)(output - net_packets->tiles);
+    struct sim_trace_point point = {
+        SIM_TRACE_COUNTER, NET_TRACK_LINK, tile / TILES, tile % TILES, names[vc], at, 0, 0,
+        output->used[vc],
+    };
+
+    sim_trace_write(&point);
+}
+
+/* Credits have returned at the time of `slot`, as many as `returned` has in the byte of each VC. */
+__attribute__((cold)) static void trace_returned(const struct packet_tile *output,
+                                                 uint64_t returned, uint64_t slot)
+{
+    unsigned vc;
+
+    for (vc = 0; vc < VCS; vc++)
+        if ((returned >> 8 * vc & 0xff) != 0)
+            trace_occupancy(output, vc, slot << net_packets->slot_shift);
+}
+
+void net_packet_settle_traced(struct packet_tile *output, uint64_t slot)
+{
+    uint64_t next = output->settled_slot + 1, last = output->settled_slot + SLOTS;
+
+    for (; next <= slot && next <= last; next++) {
+        uint64_t returned = output->returning_credits[next % SLOTS];
+
+        output->used_all -= returned;
+        output->returning_credits[next % SLOTS] = 0;
+        trace_returned(output, returned, next);
+    }
+    output->settled_slot = slot;
+}
+
+void net_packet_trace_end(const struct net *net)
+{
+    struct net_packets *all = net->packets;
+    uint32_t tile;
+
+    for (tile = 0; tile < net->routers * TILES; tile++)
+        if (!tile_is_ptile(tile))
+            packet_credit_settle(&all->tiles[tile], sim_now());
+}
+
 /* ---- credits --------------------------------------------------------------------------------- */
 
 #define REPEAT_BYTE(byte) ((byte)*0x0101010101010101ull)
@@ -46,6 +97,15 @@ static inline void take_credit(struct packet_tile *output, unsigned vc, uint32_t
     output->used_all += (uint64_t)blocks << 8 * vc;
 }
 
+/* The slot has been settled already, because the output is reserved in advance. For the trace the
+ * credits return after that reservation. */
+static inline void return_at_once(struct packet_tile *output, uint64_t blocks)
+{
+    output->used_all -= blocks;
+    if (sim_unlikely(sim_trace_on))
+        trace_returned(output, blocks, output->settled_slot + 1);
+}
+
 void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_time_t at)
 {
     struct net_packets *all = net_packets;
@@ -60,7 +120,7 @@ void net_packet_credit_return(uint32_t tile, unsigned vc, uint32_t blocks, sim_t
     if (slot > output->settled_slot)
         output->returning_credits[slot % SLOTS] += (uint64_t)blocks << 8 * vc;
     else
-        output->used_all -= (uint64_t)blocks << 8 * vc;
+        return_at_once(output, (uint64_t)blocks << 8 * vc);
     if (sim_unlikely(output->starved)) {
         output->starved = 0;
         net_packet_output_wake(output,
@@ -99,19 +159,6 @@ static void carry_over(struct packet_tile *output, uint32_t tile)
     output->packets = 0;
 }
 
-static void trace_occupancy(const struct packet_tile *output, uint32_t tile, unsigned vc,
-                            sim_time_t now)
-{
-    static const char *const names[VCS] = {"VC 0", "VC 1", "VC 2", "VC 3",
-                                           "VC 4", "VC 5", "VC 6", "VC 7"};
-    struct sim_trace_point point = {
-        SIM_TRACE_COUNTER, NET_TRACK_LINK, tile / TILES, tile % TILES, names[vc], now, 0, 0,
-        output->used[vc],
-    };
-
-    sim_trace_write(&point);
-}
-
 /* The packet leaves the router by this output. */
 static inline void leave(struct packet *packet, struct packet_tile *output, uint32_t tile,
                          sim_time_t start)
@@ -146,7 +193,7 @@ static inline void leave(struct packet *packet, struct packet_tile *output, uint
     sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, tile / TILES, tile % TILES, "transfer", start, wire,
               0, packet->units);
     if (sim_unlikely(sim_trace_on))
-        trace_occupancy(output, tile, packet->out_vc, sim_now());
+        trace_occupancy(output, packet->out_vc, start);
     if (packet->hops++ == 0)
         packet->first = (uint8_t)(color * 4 + (unsigned)(speed - net->speed[color]));
     packet->rank = (color + 1) & 3;

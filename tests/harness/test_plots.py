@@ -198,6 +198,8 @@ def test_program_writes_the_same_file_twice(tmp_path, suffix):
     (json.dumps(result({"a.latency": {"unit": "ps", "type": "histogram", "count": 3}})), "metric a.latency has no min"),
     (json.dumps(result({"a.latency": dict(histogram(1), count=0)})), "a.latency has no values: 0 were recorded"),
     (json.dumps(result({"a.other": histogram(1)})), "there are: a.other"), (json.dumps({"schema": 1, "runs": [{"error": "bad", "exit": 2}]}), "1 of 1 runs failed"),
+    ("[" * 100_000, "nested too deeply"), ('{"metrics": {"a.latency": NaN}}', "NaN is not a number of JSON"), ('{"metrics": {"a.latency": 3}}', "not an object of objects"),
+    (json.dumps(result({"a.latency": dict(histogram(1), p50="x")})), "metric a.latency: p50: not a number"),
     ("SQLite format 3\0 and no more", "no complete results of a campaign"), ("\n\5abc", "not a trace of sim-run"), ("\xff\xfe\xfd", "")])
 @pytest.mark.parametrize("kind", ["curve", "cdf", "compare"])
 def test_bad_results_are_one_line(refused, tmp_path, text, says, kind):

@@ -90,6 +90,22 @@ def test_credits_of_lnet_show_those_that_are_left(tmp_path):
     assert all(250 < min(each["values"]) < 256 for each in credits.values())
 
 
+def test_virtual_channels_show_how_full_they_got_and_that_they_emptied(tmp_path):
+    """The occupancy is in the trace when a packet leaves and when its credits have returned; the page keeps the largest value of each interval."""
+    sim_run(SCENARIOS / "packets/pingpong.yaml", "--quiet", "--report", tmp_path / "a.html", "--trace", tmp_path / "a.pftrace")
+    at = {}
+    for event in trace.read(tmp_path / "a.pftrace"):
+        if " VC " in event.track:
+            at.setdefault((event.line, event.track), []).append(event.arguments["value"])
+    assert at and all(values[-1] == 0 < max(values) for values in at.values())
+    page = [each for each in data_of(tmp_path / "a.html")["series"] if each["name"].startswith("VC ")]
+    assert len(page) == len(at) and all(each["last"] == 0 for each in page)
+    assert sorted(max(each["values"]) for each in page) == sorted(max(values) for values in at.values())
+    # One channel has all it can get, its own blocks and those that channels share, and blocks go on being used while no packet leaves.
+    sim_run(SCENARIOS / "packets/incast.yaml", "--quiet", "--report", tmp_path / "b.html")
+    assert max(max(each["values"]) for each in data_of(tmp_path / "b.html")["series"] if each["name"].startswith("VC ")) == 8 + 64
+
+
 def test_of_many_counters_those_that_went_farthest_are_kept(tmp_path):
     """More ranks have queues than the page shows; those of the last nodes become deeper than the others."""
     scenario = tmp_path / "many.yaml"

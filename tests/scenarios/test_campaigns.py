@@ -323,6 +323,22 @@ def test_other_files_of_sqlite_are_refused(tmp_path, change, text):
     assert results.read_bytes() == before
 
 
+@pytest.mark.parametrize("table, column", [("campaign", "name"), ("runs", "problem"), ("runs", "scenario"), ("runs", "settings"), ("runs", "metrics"), ("versions", "program")])
+@pytest.mark.parametrize("value", ["CAST(x'ff00fe' AS TEXT)", "7"])
+def test_odd_texts_in_the_results_are_shown(tmp_path, table, column, value):
+    """A program that fails may print anything. Its run is not left out, and what is printed is JSON."""
+    path = write(tmp_path, {"scenario": str(FIRST), "seeds": "1-2"})
+    assert campaign(path).returncode == 0
+    with sqlite3.connect(path.with_suffix(".sqlite")) as results:
+        results.execute("UPDATE runs SET exit = 1, verdict = 'does not hold'")
+        results.execute(f"UPDATE {table} SET {column} = {value}")
+    assert len(json.loads(campaign("results", path, "--json").stdout)["runs"]) == 2
+    assert len(json.loads(campaign("failures", path, "--json").stdout)) > 0
+    assert json.loads(campaign("status", path, "--json").stdout)["campaign"] in ("nightly", "7", "\ufffd")
+    done = campaign("status", path, "--report", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (0, "") and "</html>" in (tmp_path / "page.html").read_text()
+
+
 def test_a_truncated_file_is_one_line(tmp_path):
     path = write(tmp_path, {"scenario": str(FIRST), "seeds": "1-20"})
     assert campaign(path).returncode == 0

@@ -3,11 +3,32 @@
 
 #include <string.h>
 
-json_t *campaign_object_at(sqlite3_stmt *row, int column)
+const char *campaign_text_at(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text != NULL ? text : "";
+}
+
+json_t *campaign_string_at(sqlite3_stmt *row, int column)
+{
+    char *valid = g_utf8_make_valid(campaign_text_at(row, column), -1);
+    json_t *string = json_string(valid);
+
+    g_free(valid);
+    return string;
+}
+
+json_t *campaign_string_or_null_at(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? json_null()
+                                                           : campaign_string_at(row, column);
+}
+
+json_t *campaign_object_at(sqlite3_stmt *row, int column)
+{
     json_error_t error;
-    json_t *object = json_loads(text != NULL ? text : "", 0, &error);
+    json_t *object = json_loads(campaign_text_at(row, column), 0, &error);
 
     if (json_is_object(object))
         return object;

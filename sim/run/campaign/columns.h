@@ -20,6 +20,14 @@ const json_t *campaign_metric(const json_t *metrics, const char *key);
 /* The metric that the name belongs to, an object; NULL: the run has no such one. */
 const json_t *campaign_metric_of(const json_t *metrics, const char *key);
 
+/* The text of a column, up to the next step; "" if it has none. It may be no valid UTF-8: a program
+ * that fails may print anything. */
+const char *campaign_text_at(sqlite3_stmt *row, int column);
+
+/* The same as a JSON string, in which U+FFFD stands for what is no UTF-8. */
+json_t *campaign_string_at(sqlite3_stmt *row, int column);
+json_t *campaign_string_or_null_at(sqlite3_stmt *row, int column);
+
 /* The object that the column has as JSON; an empty one if it has none. json_decref it. */
 json_t *campaign_object_at(sqlite3_stmt *row, int column);
 

@@ -4,14 +4,8 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include "columns.h"
 #include "scenario/file.h"
-
-static const char *text_at(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text != NULL ? text : "";
-}
 
 static void add_word(GString *command, const char *option, const char *word)
 {
@@ -47,7 +41,8 @@ static char *command_of(const char *scenario, const json_t *settings, int64_t se
 
     add_word(command, "", scenario);
     json_object_foreach ((json_t *)settings, path, value)
-        add_setting(command, sweep, path, json_string_value(value));
+        if (json_is_string(value))
+            add_setting(command, sweep, path, json_string_value(value));
     if (!own_seed) {
         g_snprintf(text, sizeof(text), "%" PRId64, seed);
         add_word(command, "--seed ", text);
@@ -72,18 +67,19 @@ static char *scenario_path(const struct campaign_store *store, const char *file,
 
 static json_t *failure_json(const struct campaign_store *store, sqlite3_stmt *row, const char *file)
 {
-    json_error_t error;
-    json_t *settings = json_loads(text_at(row, 6), 0, &error), *failure;
-    char *path = scenario_path(store, file, text_at(row, 9), text_at(row, 4));
+    json_t *settings = campaign_object_at(row, 6), *failure;
+    char *path = scenario_path(store, file, campaign_text_at(row, 9), campaign_text_at(row, 4));
     char *command =
         command_of(path, settings, sqlite3_column_int64(row, 5), sqlite3_column_int(row, 8) != 0);
+    char *valid = g_utf8_make_valid(command, -1);
 
-    failure =
-        json_pack("{s:i,s:s,s:I,s:I,s:s,s:I,s:o,s:s,s:s,s:s}", "exit", sqlite3_column_int(row, 0),
-                  "signature", text_at(row, 1), "count", (json_int_t)sqlite3_column_int64(row, 2),
-                  "number", (json_int_t)sqlite3_column_int64(row, 3), "scenario", text_at(row, 4),
-                  "seed", (json_int_t)sqlite3_column_int64(row, 5), "set", settings, "verdict",
-                  text_at(row, 10), "problem", text_at(row, 7), "command", command);
+    failure = json_pack(
+        "{s:i,s:o,s:I,s:I,s:o,s:I,s:o,s:o,s:o,s:s}", "exit", sqlite3_column_int(row, 0),
+        "signature", campaign_string_at(row, 1), "count", (json_int_t)sqlite3_column_int64(row, 2),
+        "number", (json_int_t)sqlite3_column_int64(row, 3), "scenario", campaign_string_at(row, 4),
+        "seed", (json_int_t)sqlite3_column_int64(row, 5), "set", settings, "verdict",
+        campaign_string_at(row, 10), "problem", campaign_string_at(row, 7), "command", valid);
+    g_free(valid);
     g_free(command);
     g_free(path);
     return failure;

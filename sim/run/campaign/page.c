@@ -19,27 +19,11 @@ struct sample {
     int64_t seen[2], kept;
 };
 
-static sqlite3_stmt *prepare(struct campaign_store *store, const char *sql, char **error)
-{
-    sqlite3_stmt *statement = NULL;
-
-    if (sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL) != SQLITE_OK)
-        campaign_store_fail(store, error);
-    return statement;
-}
-
-static json_t *text_or_null(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text != NULL ? json_string(text) : json_null();
-}
-
 /* The rows of a query as a list of what `make` makes of each; NULL if it makes nothing. */
 static json_t *list(struct campaign_store *store, const char *sql,
                     json_t *(*make)(sqlite3_stmt *row, void *arg), void *arg, char **error)
 {
-    sqlite3_stmt *row = prepare(store, sql, error);
+    sqlite3_stmt *row = campaign_store_prepare(store, sql, error);
     json_t *all = row != NULL ? json_array() : NULL, *one;
     int step;
 
@@ -64,17 +48,18 @@ static json_t *list(struct campaign_store *store, const char *sql,
 static json_t *head_of(sqlite3_stmt *row, void *arg)
 {
     (void)arg;
-    return json_pack("{s:o,s:o,s:f,s:o}", "description", text_or_null(row, 0), "text",
-                     text_or_null(row, 1), "created", sqlite3_column_double(row, 2), "file",
-                     text_or_null(row, 3));
+    return json_pack("{s:o,s:o,s:f,s:o}", "description", campaign_string_or_null_at(row, 0), "text",
+                     campaign_string_or_null_at(row, 1), "created", sqlite3_column_double(row, 2),
+                     "file", campaign_string_or_null_at(row, 3));
 }
 
 static json_t *group_of(sqlite3_stmt *row, void *arg)
 {
     (void)arg;
-    return json_pack("{s:o,s:o,s:I,s:I,s:f,s:f}", "scenario", text_or_null(row, 0), "set",
-                     campaign_object_at(row, 1), "runs", (json_int_t)sqlite3_column_int64(row, 2),
-                     "holds", (json_int_t)sqlite3_column_int64(row, 3), "virtual_time_ps",
+    return json_pack("{s:o,s:o,s:I,s:I,s:f,s:f}", "scenario", campaign_string_or_null_at(row, 0),
+                     "set", campaign_object_at(row, 1), "runs",
+                     (json_int_t)sqlite3_column_int64(row, 2), "holds",
+                     (json_int_t)sqlite3_column_int64(row, 3), "virtual_time_ps",
                      sqlite3_column_double(row, 4), "wall_s", sqlite3_column_double(row, 5));
 }
 
@@ -117,13 +102,14 @@ static json_t *run_of(sqlite3_stmt *row, void *arg)
     }
     json_decref(settings);
     json_decref(metrics);
-    return json_pack("{s:I,s:o,s:I,s:o,s:o,s:I,s:f,s:o,s:o,s:o}", "number",
-                     (json_int_t)sqlite3_column_int64(row, 0), "scenario", text_or_null(row, 1),
-                     "seed", (json_int_t)sqlite3_column_int64(row, 2), "verdict",
-                     text_or_null(row, 4), "problem", text_or_null(row, 5), "virtual_time_ps",
-                     (json_int_t)sqlite3_column_int64(row, 6), "wall_s",
-                     sqlite3_column_double(row, 7), "digest", text_or_null(row, 10), "set", set,
-                     "metrics", values);
+    return json_pack(
+        "{s:I,s:o,s:I,s:o,s:o,s:I,s:f,s:o,s:o,s:o}", "number",
+        (json_int_t)sqlite3_column_int64(row, 0), "scenario", campaign_string_or_null_at(row, 1),
+        "seed", (json_int_t)sqlite3_column_int64(row, 2), "verdict",
+        campaign_string_or_null_at(row, 4), "problem", campaign_string_or_null_at(row, 5),
+        "virtual_time_ps", (json_int_t)sqlite3_column_int64(row, 6), "wall_s",
+        sqlite3_column_double(row, 7), "digest", campaign_string_or_null_at(row, 10), "set", set,
+        "metrics", values);
 }
 
 /* The units of the metrics that are shown, by the first run that has each. */

@@ -9,22 +9,6 @@
 #define RATE_RUNS 500 /* the last ones that the rate is made from */
 #define RATE_AGE_S 300 /* without a new result for so long, nothing runs */
 
-static sqlite3_stmt *prepare(struct campaign_store *store, const char *sql, char **error)
-{
-    sqlite3_stmt *statement = NULL;
-
-    if (sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL) != SQLITE_OK)
-        campaign_store_fail(store, error);
-    return statement;
-}
-
-static const char *text_at(sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-
-    return text != NULL ? text : "";
-}
-
 /* The end of a query. `status` is what the last step returned. */
 static bool end(struct campaign_store *store, sqlite3_stmt *statement, int status, char **error)
 {
@@ -40,11 +24,11 @@ static bool end(struct campaign_store *store, sqlite3_stmt *statement, int statu
 
 bool campaign_counts(struct campaign_store *store, struct campaign_counts *counts, char **error)
 {
-    sqlite3_stmt *row =
-        prepare(store,
-                "SELECT (SELECT runs FROM campaign), count(*), total(exit = 0), total(exit = 1), "
-                "total(exit = 2), total(exit = 3) FROM runs",
-                error);
+    sqlite3_stmt *row = campaign_store_prepare(
+        store,
+        "SELECT (SELECT runs FROM campaign), count(*), total(exit = 0), total(exit = 1), "
+        "total(exit = 2), total(exit = 3) FROM runs",
+        error);
     int status;
 
     if (row == NULL)
@@ -59,10 +43,11 @@ bool campaign_counts(struct campaign_store *store, struct campaign_counts *count
 /* Runs in a second, from the last results. False: *error. *rate 0: nothing runs. */
 static bool find_rate(struct campaign_store *store, double *rate, char **error)
 {
-    sqlite3_stmt *row = prepare(store,
-                                "SELECT count(*), min(finished), max(finished) FROM (SELECT "
-                                "finished FROM runs ORDER BY finished DESC LIMIT ?)",
-                                error);
+    sqlite3_stmt *row =
+        campaign_store_prepare(store,
+                               "SELECT count(*), min(finished), max(finished) FROM (SELECT "
+                               "finished FROM runs ORDER BY finished DESC LIMIT ?)",
+                               error);
     double now = (double)g_get_real_time() / 1e6, first, last;
     int status;
 
@@ -81,11 +66,11 @@ static bool find_rate(struct campaign_store *store, double *rate, char **error)
 /* Time of the last local session beyond that of its runs, as a part of that. */
 static bool put_overhead(struct campaign_store *store, json_t *status, char **error)
 {
-    sqlite3_stmt *row =
-        prepare(store,
-                "SELECT processes, updated - started, runs_wall_s, runs_cpu_s, cpu_s FROM sessions "
-                "WHERE processes > 0 AND runs > 0 ORDER BY id DESC LIMIT 1",
-                error);
+    sqlite3_stmt *row = campaign_store_prepare(
+        store,
+        "SELECT processes, updated - started, runs_wall_s, runs_cpu_s, cpu_s FROM sessions "
+        "WHERE processes > 0 AND runs > 0 ORDER BY id DESC LIMIT 1",
+        error);
     double processes, elapsed, wall, cpu, whole;
     int step;
 
@@ -110,7 +95,8 @@ static bool put_overhead(struct campaign_store *store, json_t *status, char **er
 
 static bool put_versions(struct campaign_store *store, json_t *status, char **error)
 {
-    sqlite3_stmt *row = prepare(store, "SELECT program, digest FROM versions ORDER BY id", error);
+    sqlite3_stmt *row =
+        campaign_store_prepare(store, "SELECT program, digest FROM versions ORDER BY id", error);
     json_t *versions = json_array();
     int step = SQLITE_DONE;
 
@@ -118,20 +104,21 @@ static bool put_versions(struct campaign_store *store, json_t *status, char **er
     if (row == NULL)
         return false;
     while ((step = sqlite3_step(row)) == SQLITE_ROW)
-        json_array_append_new(versions, json_pack("{s:s,s:s}", "program", text_at(row, 0), "digest",
-                                                  text_at(row, 1)));
+        json_array_append_new(versions,
+                              json_pack("{s:o,s:o}", "program", campaign_string_at(row, 0),
+                                        "digest", campaign_string_at(row, 1)));
     return end(store, row, step, error);
 }
 
 static bool put_name(struct campaign_store *store, json_t *status, char **error)
 {
-    sqlite3_stmt *row = prepare(store, "SELECT name FROM campaign", error);
+    sqlite3_stmt *row = campaign_store_prepare(store, "SELECT name FROM campaign", error);
     int step;
 
     if (row == NULL)
         return false;
     step = sqlite3_step(row);
-    json_object_set_new(status, "campaign", json_string(text_at(row, 0)));
+    json_object_set_new(status, "campaign", campaign_string_at(row, 0));
     return end(store, row, step, error);
 }
 
@@ -217,30 +204,26 @@ enum {
     PROGRAM,
 };
 
-static json_t *text_or_null(sqlite3_stmt *row, int column)
-{
-    return sqlite3_column_type(row, column) == SQLITE_NULL ? json_null()
-                                                           : json_string(text_at(row, column));
-}
-
 static json_t *row_json(sqlite3_stmt *row)
 {
     return json_pack(
-        "{s:I,s:s,s:I,s:o,s:s,s:i,s:o,s:o,s:o,s:I,s:f,s:f,s:o,s:s,s:f,s:s}", "number",
-        (json_int_t)sqlite3_column_int64(row, NUMBER), "scenario", text_at(row, SCENARIO), "seed",
-        (json_int_t)sqlite3_column_int64(row, SEED), "set", campaign_object_at(row, SETTINGS),
-        "verdict", text_at(row, VERDICT), "exit", sqlite3_column_int(row, EXIT), "digest",
-        text_or_null(row, DIGEST), "signature", text_or_null(row, SIGNATURE), "problem",
-        text_or_null(row, PROBLEM), "virtual_time_ps",
+        "{s:I,s:o,s:I,s:o,s:o,s:i,s:o,s:o,s:o,s:I,s:f,s:f,s:o,s:o,s:f,s:o}", "number",
+        (json_int_t)sqlite3_column_int64(row, NUMBER), "scenario",
+        campaign_string_at(row, SCENARIO), "seed", (json_int_t)sqlite3_column_int64(row, SEED),
+        "set", campaign_object_at(row, SETTINGS), "verdict", campaign_string_at(row, VERDICT),
+        "exit", sqlite3_column_int(row, EXIT), "digest", campaign_string_or_null_at(row, DIGEST),
+        "signature", campaign_string_or_null_at(row, SIGNATURE), "problem",
+        campaign_string_or_null_at(row, PROBLEM), "virtual_time_ps",
         (json_int_t)sqlite3_column_int64(row, VIRTUAL), "wall_s", sqlite3_column_double(row, WALL),
         "cpu_s", sqlite3_column_double(row, CPU), "metrics", campaign_object_at(row, METRICS),
-        "host", text_at(row, HOST), "finished", sqlite3_column_double(row, FINISHED), "program",
-        text_at(row, PROGRAM));
+        "host", campaign_string_at(row, HOST), "finished", sqlite3_column_double(row, FINISHED),
+        "program", campaign_string_at(row, PROGRAM));
 }
 
 bool campaign_results_json(struct campaign_store *store, FILE *out, char **error)
 {
-    sqlite3_stmt *row = prepare(store, "SELECT " COLUMNS " FROM runs ORDER BY number", error);
+    sqlite3_stmt *row =
+        campaign_store_prepare(store, "SELECT " COLUMNS " FROM runs ORDER BY number", error);
     json_t *status = row != NULL ? campaign_status_json(store, error) : NULL;
     int step = SQLITE_DONE;
     bool first = true;
@@ -306,7 +289,7 @@ static void csv_row(FILE *out, sqlite3_stmt *row, const GPtrArray *settings,
     for (i = 0; i < G_N_ELEMENTS(columns); i++) {
         if (i != 0)
             fputc(',', out);
-        csv_text(out, text_at(row, columns[i]));
+        csv_text(out, campaign_text_at(row, columns[i]));
     }
     for (i = 0; i < settings->len; i++) {
         const char *text = json_string_value(json_object_get(set, settings->pdata[i]));
@@ -349,7 +332,7 @@ bool campaign_results_csv(struct campaign_store *store, FILE *out, char **error)
     if (settings != NULL)
         metrics = campaign_keys(store, CAMPAIGN_METRICS, error);
     if (metrics != NULL)
-        row = prepare(store, "SELECT " COLUMNS " FROM runs ORDER BY number", error);
+        row = campaign_store_prepare(store, "SELECT " COLUMNS " FROM runs ORDER BY number", error);
     if (row != NULL) {
         csv_header(out, settings, metrics);
         while ((step = sqlite3_step(row)) == SQLITE_ROW)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "columns.h"
 #include "verdict/verdict.h"
 
 #define APPLICATION_ID 0x4a71436d /* "JqCm", PRAGMA application_id */
@@ -53,7 +54,7 @@ static bool execute(struct campaign_store *store, const char *sql, char **error)
            campaign_store_fail(store, error);
 }
 
-static sqlite3_stmt *prepare(struct campaign_store *store, const char *sql, char **error)
+sqlite3_stmt *campaign_store_prepare(struct campaign_store *store, const char *sql, char **error)
 {
     sqlite3_stmt *statement = NULL;
 
@@ -83,7 +84,7 @@ static bool finish(struct campaign_store *store, sqlite3_stmt *statement, char *
 static bool query_integer(struct campaign_store *store, const char *sql, int64_t *value,
                           char **error)
 {
-    sqlite3_stmt *statement = prepare(store, sql, error);
+    sqlite3_stmt *statement = campaign_store_prepare(store, sql, error);
     int status;
 
     if (statement == NULL)
@@ -178,8 +179,8 @@ static bool check_format(struct campaign_store *store, bool *empty, char **error
 static bool insert_campaign(struct campaign_store *store, const struct campaign_plan *plan,
                             char **error)
 {
-    sqlite3_stmt *statement =
-        prepare(store, "INSERT INTO campaign VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)", error);
+    sqlite3_stmt *statement = campaign_store_prepare(
+        store, "INSERT INTO campaign VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)", error);
     char *folder = g_path_get_dirname(plan->file), *full = g_canonicalize_filename(folder, NULL);
     char *base = g_path_get_basename(plan->file), *text = scenario_tree_emit(plan->tree);
     bool ok = statement != NULL;
@@ -219,7 +220,7 @@ static bool create_tables(struct campaign_store *store, const struct campaign_pl
 static bool has_row(struct campaign_store *store, const char *sql, const char *digest, int64_t *row,
                     char **error)
 {
-    sqlite3_stmt *statement = prepare(store, sql, error);
+    sqlite3_stmt *statement = campaign_store_prepare(store, sql, error);
     int status;
 
     if (statement == NULL)
@@ -261,7 +262,7 @@ static bool check_same(struct campaign_store *store, const struct campaign_plan 
 static bool note_version(struct campaign_store *store, const struct campaign_version *version,
                          char **error)
 {
-    sqlite3_stmt *statement = prepare(
+    sqlite3_stmt *statement = campaign_store_prepare(
         store,
         "INSERT OR IGNORE INTO versions (program, digest, host, first_used) VALUES (?, ?, ?, ?)",
         error);
@@ -282,8 +283,8 @@ static bool note_version(struct campaign_store *store, const struct campaign_ver
 
 static bool begin_session(struct campaign_store *store, char **error)
 {
-    sqlite3_stmt *statement =
-        prepare(store, "INSERT INTO sessions (host, started, updated) VALUES (?, ?, ?)", error);
+    sqlite3_stmt *statement = campaign_store_prepare(
+        store, "INSERT INTO sessions (host, started, updated) VALUES (?, ?, ?)", error);
 
     if (statement == NULL)
         return false;
@@ -333,10 +334,11 @@ bool campaign_store_create(struct campaign_store *store, const char *path,
         return false;
     if (!note_version(store, version, error) || !begin_session(store, error))
         return false;
-    store->insert = prepare(store,
-                            "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                            "?, ?, ?, ?, ?, ?)",
-                            error);
+    store->insert = campaign_store_prepare(
+        store,
+        "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, ?, ?, ?, ?, ?)",
+        error);
     return store->insert != NULL;
 }
 
@@ -428,11 +430,11 @@ static bool insert_record(struct campaign_store *store, const struct campaign_pl
 static bool count_in_session(struct campaign_store *store, size_t runs, double wall_s, double cpu_s,
                              char **error)
 {
-    sqlite3_stmt *statement =
-        prepare(store,
-                "UPDATE sessions SET runs = runs + ?, runs_wall_s = runs_wall_s + ?, runs_cpu_s = "
-                "runs_cpu_s + ?, updated = ? WHERE id = ?",
-                error);
+    sqlite3_stmt *statement = campaign_store_prepare(
+        store,
+        "UPDATE sessions SET runs = runs + ?, runs_wall_s = runs_wall_s + ?, runs_cpu_s = "
+        "runs_cpu_s + ?, updated = ? WHERE id = ?",
+        error);
 
     if (statement == NULL)
         return false;
@@ -476,7 +478,7 @@ bool campaign_store_add(struct campaign_store *store, const struct campaign_plan
 bool campaign_store_session(struct campaign_store *store, unsigned processes, double cpu_s,
                             char **error)
 {
-    sqlite3_stmt *statement = prepare(
+    sqlite3_stmt *statement = campaign_store_prepare(
         store, "UPDATE sessions SET processes = ?, cpu_s = ?, updated = ? WHERE id = ?", error);
 
     if (statement == NULL)
@@ -490,7 +492,7 @@ bool campaign_store_session(struct campaign_store *store, unsigned processes, do
 
 bool campaign_store_done(struct campaign_store *store, uint8_t *done, uint64_t size, char **error)
 {
-    sqlite3_stmt *statement = prepare(store, "SELECT number FROM runs", error);
+    sqlite3_stmt *statement = campaign_store_prepare(store, "SELECT number FROM runs", error);
     int status = SQLITE_DONE;
 
     if (statement == NULL)
@@ -509,7 +511,8 @@ bool campaign_store_done(struct campaign_store *store, uint8_t *done, uint64_t s
 
 bool campaign_store_add_job(struct campaign_store *store, const char *job, char **error)
 {
-    sqlite3_stmt *statement = prepare(store, "INSERT OR IGNORE INTO jobs VALUES (?, ?)", error);
+    sqlite3_stmt *statement =
+        campaign_store_prepare(store, "INSERT OR IGNORE INTO jobs VALUES (?, ?)", error);
 
     if (statement == NULL)
         return false;
@@ -520,14 +523,15 @@ bool campaign_store_add_job(struct campaign_store *store, const char *job, char 
 
 bool campaign_store_jobs(struct campaign_store *store, json_t **jobs, char **error)
 {
-    sqlite3_stmt *statement = prepare(store, "SELECT id FROM jobs ORDER BY submitted", error);
+    sqlite3_stmt *statement =
+        campaign_store_prepare(store, "SELECT id FROM jobs ORDER BY submitted", error);
     int status;
 
     if (statement == NULL)
         return false;
     *jobs = json_array();
     while ((status = sqlite3_step(statement)) == SQLITE_ROW)
-        json_array_append_new(*jobs, json_string((const char *)sqlite3_column_text(statement, 0)));
+        json_array_append_new(*jobs, campaign_string_at(statement, 0));
     sqlite3_finalize(statement);
     return status == SQLITE_DONE || campaign_store_fail(store, error);
 }

@@ -221,7 +221,11 @@ bool cluster_run(struct cluster *cluster, char **error)
     port_books_end(cluster);
     cluster->balanced = sim_ledger_balance();
     publish_counters(cluster);
-    if (!sim_trace_on || sim_trace_close(&what))
+    if (!sim_trace_on)
+        return true;
+    for (i = 0; i < cluster->network_count; i++)
+        net_trace_end(cluster->networks[i].net);
+    if (sim_trace_close(&what))
         return true;
     *error = g_strdup_printf("%s: %s", cluster->trace_path, what);
     free(what);

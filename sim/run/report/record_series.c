@@ -174,11 +174,8 @@ static void counter(struct record *record, const struct sim_trace_point *point)
     struct record_series *series =
         counter_of(record, point->name, point->track, point->node, point->index);
 
-    if (series == NULL)
-        return;
-    step(record, series, point->time, (float)point->value);
-    if (point->track == SIM_TRACK_LINK)
-        series->last = 0; /* packets that leave a router write it, credits that return do not */
+    if (series != NULL)
+        step(record, series, point->time, (float)point->value);
 }
 
 /* Credits of SMSG that one node uses for messages to another: those that it has sent and the other

@@ -182,6 +182,9 @@ const struct net_preset *net_presets(size_t *count);
 /* NULL if the configuration cannot be built; *error is then a malloc'd message for people. */
 struct net *net_create(const struct net_config *config, char **error);
 void net_destroy(struct net *net);
+/* To be called at the end of a run with a trace, before the trace is closed: writes to it the
+ * credits that have returned to virtual channels since the last packet (F2). */
+void net_trace_end(const struct net *net);
 
 uint32_t net_endpoints(const struct net *net);
 uint32_t net_groups(const struct net *net);

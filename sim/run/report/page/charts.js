@@ -211,7 +211,7 @@ function OverTime(section) {
     const titles = {depth: "Completion queues: depth", "transmit credits": "LNet: transmit credits", "SMSG credits in use": "SMSG: credits in use"};
     const notes = {depth: "Unread entries of a queue: the largest number in each interval.", "transmit credits": "Credits that are left: the smallest number in each interval.",
         "SMSG credits in use": "Messages of one node to another that were sent and not yet received: the largest number in each interval."};
-    const channelNote = "Blocks of the next router's buffer that are taken, as a packet leaves: the largest number in each interval; 0 where none leaves.";
+    const channelNote = "Blocks of the next router's input buffer in use, from the departure of a packet until its credits return: the largest number in each interval.";
     const titleOf = (kind) => titles[kind] || kind.replace(/^VC (\d+)$/, "Virtual channel $1 of the network: occupancy");
 
     const note = element("p", {class: "note"}, `The ${length} intervals are ${Format.time(width)} long. Stretches in which nothing happened are shortened; the labels show virtual time. ✕ marks faults.`);

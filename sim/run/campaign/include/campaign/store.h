@@ -69,6 +69,9 @@ bool campaign_store_session(struct campaign_store *store, unsigned processes, do
 bool campaign_store_add_job(struct campaign_store *store, const char *job, char **error);
 bool campaign_store_jobs(struct campaign_store *store, json_t **jobs, char **error);
 
+/* sqlite3_finalize it. NULL: *error (g_free). */
+sqlite3_stmt *campaign_store_prepare(struct campaign_store *store, const char *sql, char **error);
+
 /* A message of SQLite, with the file's name. Always false. */
 bool campaign_store_fail(const struct campaign_store *store, char **error);
 

@@ -37,8 +37,7 @@ bool via_region_covers(const struct via_nic *nic, VIP_MEM_HANDLE handle,
     const struct via_region *region = via_region_get(nic, handle);
 
     return region != NULL && (ptag == NULL || region->ptag == NULL || region->ptag == ptag) &&
-           address + length >= address &&
-           address >= round_down(region->address) &&
+           address + length >= address && address >= round_down(region->address) &&
            address + length <= round_up(region->address + region->length);
 }
 

@@ -253,6 +253,22 @@ TEST_IN(multi_rail_peers_learn,
     assert_int_equal(count_of(B, LNET_EVENT_PUT), 13);
 }
 
+/* A multi-rail peer that is addressed by a NID of a network that this node has no more. */
+TEST_IN(another_rail_is_taken,
+        .settings = {{"networks", "tcp(eth0),tcp1(eth1)"}, {"lnet_peer_discovery_disabled", "0"}})
+{
+    receive();
+    put(B, 7, data, 8);
+    pass(SIM_MS);
+    assert_int_equal(lnet_node_command(lnet_of(A), "net del --net tcp"), 0);
+    put(B, 7, data, 8);
+    LNetPut(second(A), bind_md(data, 8, 1), LNET_NOACK_REQ, id_of(tcp(B)), PORTAL, 7, 0, 0);
+    pass(SIM_MS);
+    assert_int_equal(count_of(B, LNET_EVENT_PUT), 3);
+    assert_int_equal(event_of(B, LNET_EVENT_PUT, 2)->source.nid, second(A));
+    assert_int_equal(peer_of(B, second(A))->peer->primary, second(A)); /* it was told */
+}
+
 /* lnet_peer_push_event of the kernel: a push that breaks off makes the next message ask again. */
 TEST_IN(a_push_that_fails_is_asked_for, .unbalanced = true,
         .settings = {{"networks", "tcp(eth0)"}, {"lnet_peer_discovery_disabled", "0"}})
@@ -324,6 +340,7 @@ int main(void)
         cmocka_unit_test(what_waits_ends),
         cmocka_unit_test(routes_end_with_their_network),
         cmocka_unit_test(multi_rail_peers_learn),
+        cmocka_unit_test(another_rail_is_taken),
         cmocka_unit_test(a_push_that_fails_is_asked_for),
         cmocka_unit_test(words_of_commands),
     };

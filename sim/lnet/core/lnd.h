@@ -47,6 +47,9 @@ struct lnet_lnd {
      * `shutdown` returned the driver makes no call for this NI and holds no message of it. */
     int (*startup)(struct lnet_ni *ni);
     void (*shutdown)(struct lnet_ni *ni);
+    /* Whether a thread of the driver is in a call of LNet, so that the NI cannot be removed now;
+     * NULL: never. */
+    bool (*busy)(const struct lnet_ni *ni);
     /* Driver-specific control, LNetCtl's commands that LNet does not know; may be NULL. */
     int (*control)(struct lnet_ni *ni, unsigned command, void *argument);
     /*

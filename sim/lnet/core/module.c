@@ -51,6 +51,10 @@ static int change(unsigned command, void *argument)
     if (node == NULL)
         return -ENODEV;
     rc = node->configured ? lnet_ni_control(node, command, argument) : -EINVAL;
+    while (rc == -EAGAIN && node->state == LNET_RUNNING) {
+        lnet_host_wait(node, sim_now() + SIM_US, "waiting until a driver of LNet is idle");
+        rc = lnet_ni_control(node, command, argument);
+    }
     lnet_leave(node, node->params.cost_other_ns);
     return rc;
 }

@@ -31,7 +31,8 @@ int lnet_net_add(struct lnet_node *node, const char *text,
 /* The same for one interface; NULL or empty: the first one that fits. */
 int lnet_ni_add(struct lnet_node *node, uint32_t net, const char *interface,
                 const struct lnet_ioctl_config_lnd_cmn_tunables *tunables);
-/* -EINVAL: the loopback network. -ENOENT: there is no such network. */
+/* -EINVAL: the loopback network. -ENOENT: there is no such network. -EAGAIN: a thread of the driver
+ * is in a call of LNet; nothing has changed. */
 int lnet_net_delete(struct lnet_node *node, uint32_t net);
 /* The network goes with its last NI; address 0: all of its NIs. */
 int lnet_ni_delete(struct lnet_node *node, lnet_nid_t nid);

@@ -200,8 +200,14 @@ int lnet_ni_add(struct lnet_node *node, uint32_t net, const char *interface,
     return add_net(node, &wanted, tunables);
 }
 
+static bool is_busy(const struct lnet_ni *ni)
+{
+    return ni->lnd->busy != NULL && ni->lnd->busy(ni);
+}
+
 int lnet_net_delete(struct lnet_node *node, uint32_t id)
 {
+    const struct lnet_ni *ni;
     struct lnet_net *net;
 
     if (node->instance == NULL || LNET_NETTYP(id) == LOLND)
@@ -209,6 +215,10 @@ int lnet_net_delete(struct lnet_node *node, uint32_t id)
     net = lnet_net_by_id(node->instance, id);
     if (net == NULL)
         return -ENOENT;
+    list_for_each_entry (ni, &net->nis, on_net) {
+        if (is_busy(ni))
+            return -EAGAIN;
+    }
     remove_net(net);
     return announce(node, 0);
 }
@@ -225,6 +235,8 @@ int lnet_ni_delete(struct lnet_node *node, lnet_nid_t nid)
     ni = lnet_ni_by_nid(node->instance, nid);
     if (ni == NULL)
         return -ENOENT;
+    if (is_busy(ni))
+        return -EAGAIN;
     net = ni->net;
     remove_ni(ni);
     if (list_empty(&net->nis))

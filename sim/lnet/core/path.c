@@ -83,9 +83,11 @@ static int select_local(struct lnet_msg *msg, struct lnet_peer_ni *peer, struct 
 {
     struct lnet_instance *instance = msg->node->instance;
 
-    if (ni != NULL && ni->net != peer->net)
+    bool rails = !exact && peer->peer->multi_rail;
+
+    if (!rails && ni != NULL && ni->net != peer->net)
         return -EHOSTUNREACH;
-    if (!exact && peer->peer->multi_rail) {
+    if (rails) {
         if (ni == NULL)
             peer = select_rail(instance, peer->peer, &ni);
         else
@@ -138,6 +140,23 @@ static bool to_one_nid(const struct lnet_msg *msg)
            msg->header.type == LNET_MSG_REPLY;
 }
 
+/* Whether a NID of the peer is on a network of this node: for a multi-rail peer it need not be the
+ * one that the message is addressed to. */
+static bool is_local(const struct lnet_peer_ni *peer, bool exact)
+{
+    const struct lnet_peer_ni *other;
+
+    if (peer->net != NULL)
+        return true;
+    if (exact || !peer->peer->multi_rail)
+        return false;
+    list_for_each_entry (other, &peer->peer->nis, on_peer) {
+        if (other->net != NULL)
+            return true;
+    }
+    return false;
+}
+
 int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_ni *peer)
 {
     struct lnet_instance *instance = msg->node->instance;
@@ -162,7 +181,8 @@ int lnet_path_select(struct lnet_msg *msg, lnet_nid_t source, struct lnet_peer_n
     msg->target_is_router = false;
     if (ni == instance->lo) /* 0@lo sends to itself only */
         return -EHOSTUNREACH;
-    rc = peer->net != NULL ? select_local(msg, peer, ni, to_one_nid(msg)) : select_route(msg, ni);
+    rc = is_local(peer, to_one_nid(msg)) ? select_local(msg, peer, ni, to_one_nid(msg))
+                                         : select_route(msg, ni);
     if (rc != 0)
         return rc;
 

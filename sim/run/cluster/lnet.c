@@ -25,6 +25,7 @@ struct pending_show {
     struct sim_timer timer;
     struct cluster_lnet *lnet;
     size_t index;
+    size_t done; /* nodes of lnet.change that have changed */
 };
 
 /* A node whose LNet failed an assertion; it goes down in an event of its own. */
@@ -312,15 +313,18 @@ static struct libcfs_node **slot_without_lnet(void)
 
 static void change(struct sim_event *event)
 {
-    const struct pending_show *pending = sim_container_of(event, struct pending_show, timer.event);
+    struct pending_show *pending = sim_container_of(event, struct pending_show, timer.event);
     const struct scenario_lnet_show *wanted =
         scenario_lnet_change(pending->lnet->cluster->scenario, pending->index);
-    size_t i;
 
-    for (i = 0; i < wanted->nodes.count; i++) {
-        uint32_t node = wanted->nodes.nodes[i];
+    for (; pending->done < wanted->nodes.count; pending->done++) {
+        uint32_t node = wanted->nodes.nodes[pending->done];
         int rc = lnet_node_command(pending->lnet->nodes[node], wanted->command);
 
+        if (rc == -EAGAIN) { /* a driver is busy */
+            sim_timer_arm(&pending->timer, sim_now() + SIM_US);
+            return;
+        }
         if (rc != 0)
             sim_finding_record(&command_rule, node, NULL, "lnetctl %s: %s", wanted->command,
                                g_strerror(-rc));
@@ -334,7 +338,7 @@ static void start_changes(struct cluster_lnet *lnet)
 
     lnet->changes = g_new0(struct pending_show, scenario->lnet.changes.count);
     for (i = 0; i < scenario->lnet.changes.count; i++) {
-        lnet->changes[i] = (struct pending_show){{.event.fire = change}, lnet, i};
+        lnet->changes[i] = (struct pending_show){{.event.fire = change}, lnet, i, 0};
         sim_timer_arm(&lnet->changes[i].timer, scenario_lnet_change(scenario, i)->time);
     }
 }
@@ -382,7 +386,7 @@ static void start_shows(struct cluster_lnet *lnet)
     lnet->shown = g_ptr_array_new_with_free_func(shown_free);
     lnet->shows = g_new0(struct pending_show, scenario->lnet.shows.count);
     for (i = 0; i < scenario->lnet.shows.count; i++) {
-        lnet->shows[i] = (struct pending_show){{.event.fire = show}, lnet, i};
+        lnet->shows[i] = (struct pending_show){{.event.fire = show}, lnet, i, 0};
         sim_timer_arm(&lnet->shows[i].timer, scenario_lnet_show(scenario, i)->time);
     }
 }

@@ -36,7 +36,7 @@ static void killed(void *context, const char *why)
     struct lnet_gni_ni *owner = context;
 
     (void)why; /* the node has crashed: LNet stops, too */
-    owner->stopping = true;
+    owner->stopping = owner->asleep = true;
     if (owner->fiber != NULL && owner->fiber != sim_fiber_self())
         sim_fiber_kill(owner->fiber);
 }
@@ -99,6 +99,13 @@ static void shutdown(struct lnet_ni *ni)
     g_hash_table_unref(owner->by_nid);
     g_free(owner);
     ni->driver = NULL;
+}
+
+static bool busy(const struct lnet_ni *ni)
+{
+    const struct lnet_gni_ni *owner = ni->driver;
+
+    return !owner->asleep;
 }
 
 /* LNetCtl: ioc_count says which peer or connection. */
@@ -305,6 +312,7 @@ const struct lnet_lnd lnet_lnd_gni = {
     .param_count = LNET_GNI_PARAMS,
     .startup = startup,
     .shutdown = shutdown,
+    .busy = busy,
     .control = control,
     .send = send,
     .receive = receive,

@@ -60,6 +60,7 @@ struct lnet_gni_ni {
     gni_cq_handle_t tx_cq, rx_cq;
     bool started; /* the thread has made its objects */
     bool stopping; /* the thread must end by itself */
+    bool asleep; /* the thread waits for work, and is in no call of LNet */
     struct list_head peers, connections, datagrams;
     struct list_head blocks, free_mailboxes, idle;
     struct list_head tx_blocks;

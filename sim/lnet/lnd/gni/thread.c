@@ -151,8 +151,10 @@ void lnet_gni_thread(void *context)
     static const struct sim_wait wait = {.text = "work for gnilnd"};
     struct lnet_gni_ni *owner = context;
 
-    if (start(owner) != GNI_RC_SUCCESS)
+    if (start(owner) != GNI_RC_SUCCESS) {
+        owner->asleep = true;
         return; /* every send fails by its time-out */
+    }
     owner->started = true;
     lnet_gni_wildcards_offer(owner);
     while (!owner->stopping) {
@@ -167,7 +169,11 @@ void lnet_gni_thread(void *context)
         did |= transmit(owner);
         if (owner->scan_due)
             scan(owner);
-        if (!did && !owner->work)
+        if (!did && !owner->work) {
+            owner->asleep = true;
             sim_wait_prepared(SIM_NEVER, &wait);
+            owner->asleep = false;
+        }
     }
+    owner->asleep = true;
 }

@@ -140,9 +140,9 @@ reserve_links(struct net *net, struct net_transfer *transfer, const struct net_p
         /* the time at the end of the path, less all hops, so that links can be compared */
         if (start + on_wire - hops > finished)
             finished = start + on_wire - hops;
-        flight->link[i] = index;
+        flight->passed[i].link = index;
         departure = (start + wire - now) / SIM_NS;
-        flight->departure_ns[i] = departure < UINT32_MAX ? (uint32_t)departure : UINT32_MAX;
+        flight->passed[i].departure_ns = departure < UINT32_MAX ? (uint32_t)departure : UINT32_MAX;
         head = start + speed->hop;
         hops += speed->hop;
     }

@@ -68,8 +68,8 @@ static inline bool net_idle_reserve(struct net *net, struct net_transfer *transf
     sim_trace(SIM_TRACE_SLICE, NET_TRACK_LINK, net->first_router + s, port, "transfer", now, wire,
               0, transfer->units);
     net_idle_count(net, transfer, 1);
-    transfer->flight.link[0] = link;
-    transfer->flight.departure_ns[0] = (uint32_t)((transit + wire) / SIM_NS);
+    transfer->flight.passed[0] =
+        (struct net_passed_link){link, (uint32_t)((transit + wire) / SIM_NS)};
     *arrival = now + transit + feed + net_serialise(speed, transfer->last_units) + speed->hop +
                net_stream_tail(net, transfer, feed);
     return true;

@@ -252,10 +252,10 @@ bool net_train_reserve(struct net *net, struct net_transfer *transfer, sim_time_
 void net_multipath_free(struct net *net, struct net_transfer *transfer);
 void net_multipaths_fini(struct net *net);
 struct net_flight_path {
-    const uint32_t *link, *departure_ns;
+    const struct net_passed_link *passed;
     uint32_t links;
 };
-void net_flight_links(const struct net_flight *flight, struct net_flight_path *passed);
+void net_flight_links(const struct net_flight *flight, struct net_flight_path *path);
 
 /* Whether each cache line of the transfer has a path of its own. A switched network hashes flows.
  */

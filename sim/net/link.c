@@ -150,8 +150,8 @@ static bool lost_to_link(struct net *net, const struct net_transfer *transfer,
 
     net_flight_links(&transfer->flight, &path);
     for (i = 0; i < path.links; i++) {
-        uint32_t link = path.link[i];
-        sim_time_t left = transfer->flight.sent + path.departure_ns[i] * SIM_NS, wire;
+        uint32_t link = path.passed[i].link;
+        sim_time_t left = transfer->flight.sent + path.passed[i].departure_ns * SIM_NS, wire;
 
         if ((link != failure->a && link != failure->b) || failure->time > left)
             continue;
@@ -175,10 +175,10 @@ static bool lost_to_router(struct net *net, const struct net_transfer *transfer,
 
     net_flight_links(&transfer->flight, &path);
     for (i = 0; i < path.links; i++) {
-        net->topology->describe(net, path.link[i], &info);
+        net->topology->describe(net, path.passed[i].link, &info);
         if (info.router == router &&
-            when <= transfer->flight.sent + path.departure_ns[i] * SIM_NS) {
-            net_link_totals(net, path.link[i])->dropped++;
+            when <= transfer->flight.sent + path.passed[i].departure_ns * SIM_NS) {
+            net_link_totals(net, path.passed[i].link)->dropped++;
             return true;
         }
     }

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct multipath_block {
     struct multipath_block *next;
@@ -58,12 +57,11 @@ void net_multipath_append(struct net_multipath *multipath, const struct net_flig
     uint32_t links = flight->links, i;
 
     assert(multipath->links + links <= NET_MULTIPATH_PATHS_MAX * NET_PATH_MAX);
-    memcpy(multipath->link + multipath->links, flight->link, links * sizeof(*flight->link));
     for (i = 0; i < links; i++) {
-        sim_time_t departure = flight->departure_ns[i] + delay / SIM_NS;
+        sim_time_t departure = flight->passed[i].departure_ns + delay / SIM_NS;
 
-        multipath->departure_ns[multipath->links + i] =
-            departure < UINT32_MAX ? (uint32_t)departure : UINT32_MAX;
+        multipath->passed[multipath->links + i] = (struct net_passed_link){
+            flight->passed[i].link, departure < UINT32_MAX ? (uint32_t)departure : UINT32_MAX};
     }
     multipath->links += links;
 }
@@ -71,8 +69,7 @@ void net_multipath_append(struct net_multipath *multipath, const struct net_flig
 void net_flight_links(const struct net_flight *flight, struct net_flight_path *path)
 {
     if (flight->links == NET_MULTIPATH)
-        *path = (struct net_flight_path){flight->multipath->link, flight->multipath->departure_ns,
-                                         flight->multipath->links};
+        *path = (struct net_flight_path){flight->multipath->passed, flight->multipath->links};
     else
-        *path = (struct net_flight_path){flight->link, flight->departure_ns, flight->links};
+        *path = (struct net_flight_path){flight->passed, flight->links};
 }

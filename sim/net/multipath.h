@@ -13,8 +13,7 @@
 struct net_multipath {
     struct net_multipath *next;
     uint32_t links;
-    uint32_t link[NET_MULTIPATH_PATHS_MAX * NET_PATH_MAX],
-        departure_ns[NET_MULTIPATH_PATHS_MAX * NET_PATH_MAX];
+    struct net_passed_link passed[NET_MULTIPATH_PATHS_MAX * NET_PATH_MAX];
 };
 
 /* The network keeps it until the transfer gets it, which net_multipath_free() ends. */

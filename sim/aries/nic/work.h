@@ -71,6 +71,8 @@ struct aries_work {
         gni_mem_handle_t remote_handle;
         struct aries_ce_header ce; /* CE_JOIN, CE_RESULT */
     };
+    uint32_t header_length;
+    uint32_t amo_cmd;
     /*
      * Called once when the transaction has ended, at the time at which an entry of the source CQ
      * becomes visible. status: 0 or an A_STATUS code; info: CPLTN_SREQ and so on, see cq_entry.h.
@@ -90,8 +92,6 @@ struct aries_work {
      */
     const struct aries_process *process;
     const struct sim_fiber *fiber;
-    uint32_t header_length;
-    uint32_t amo_cmd;
 
     /* The following fields are only used during the submission. */
     sim_time_t cpu; /* CPU time of the call, which the NIC charges before the doorbell */

@@ -248,9 +248,8 @@ static void delayed(struct sim_event *event)
 }
 
 /* Hands a request or response to the network, unless a fault drops it. */
-void aries_chunk_launch(struct aries_chunk *chunk, sim_time_t feed)
+void aries_chunk_launch(struct aries_fabric *fabric, struct aries_chunk *chunk, sim_time_t feed)
 {
-    struct aries_fabric *fabric = aries_txn_fabric(chunk->txn);
     const struct sim_fault_rule *rule = packet_fault(fabric, chunk);
 
     if (sim_unlikely(rule != NULL)) {
@@ -394,5 +393,5 @@ void aries_chunk_send_request(struct aries_chunk *chunk)
                       txn->channel != NULL ? (uint32_t)(txn->channel - txn->source->sim->channels)
                                            : 0,
                       aries_op_name(work->op));
-    aries_chunk_launch(chunk, work->op == ARIES_PUT ? chunk->feed : 0);
+    aries_chunk_launch(fabric, chunk, work->op == ARIES_PUT ? chunk->feed : 0);
 }

@@ -24,7 +24,7 @@
 #include "nic/interface.h"
 #include "nic/stages.h"
 
-#define ARIES_CHUNK_INLINE_BYTES 128u
+#define ARIES_CHUNK_INLINE_BYTES 88u /* to the end of a line */
 #define ARIES_AMO_LINE_SHIFT 6
 
 struct aries_txn;
@@ -36,26 +36,27 @@ enum aries_buffer_size { ARIES_BUFFER_1K, ARIES_BUFFER_4K, ARIES_BUFFER_SIZES };
 
 /*
  * Some packets of a transaction: first requests, then responses. Hundreds are in flight at a time,
- * so rarely used fields come last in both structures.
+ * so in both structures what one event uses lies together.
  */
 struct aries_chunk {
-    struct aries_txn *txn;
+    uint32_t packets;
+    uint32_t flits; /* NIC flits of the packets that carry its data */
     struct aries_nic *at; /* the NIC that it is sent to */
     /* Of the request, then of the response; for a lost chunk, of the timeout. */
-    struct net_transfer transfer;
-    sim_time_t sent; /* time when its head left the source */
-    sim_time_t feed; /* how long the NIC takes to hand it to the network */
-    uint64_t frozen; /* total quiesced time when it was sent: timers stand still while quiesced */
-    struct aries_chunk *next; /* next chunk of the transaction, or of the free list */
-    sim_time_t ready; /* FMA: time when its last byte was stored */
+    struct net_transfer transfer; /* two lines at F1, and more where it passes several links */
 
+    /* The landing uses nothing before. */
     struct sim_prefetch_event landing
         __attribute__((aligned(SIM_LINE))); /* the write becomes visible */
+    union {
+        struct aries_txn *txn;
+        struct aries_chunk *next_free;
+    };
     struct aries_mr *mr; /* region that the landing writes into */
     uint8_t *data; /* inline_data, or a buffer until the write has landed */
     uint64_t address; /* target address of the data */
     uint64_t offset; /* offset in the message */
-    uint32_t bytes, packets;
+    uint32_t bytes;
     uint8_t refs; /* one for the request or response in flight, one for the landing in flight */
     uint8_t status, info;
     bool admitted : 1; /* holds the ORB entries of its packets */
@@ -63,24 +64,35 @@ struct aries_chunk {
     bool returned : 1; /* its data has used its time of the source's receive side */
     bool fetched : 1; /* its atomic operation has waited for the unit and the cache line */
     bool poisoned : 1;
-    uint32_t flits; /* NIC flits of the packets that carry its data */
+
+    sim_time_t feed; /* how long the NIC takes to hand it to the network */
+    sim_time_t sent; /* time when its head left the source */
+    uint64_t frozen; /* total quiesced time when it was sent: timers stand still while quiesced */
+    struct aries_chunk *next; /* next chunk of the transaction */
+    sim_time_t ready; /* FMA: time when its last byte was stored */
     uint8_t inline_data[ARIES_CHUNK_INLINE_BYTES];
 };
-_Static_assert(offsetof(struct aries_chunk, landing) == 4 * SIM_LINE &&
-                   offsetof(struct aries_chunk, inline_data) == 5 * SIM_LINE,
-               "a chunk is five lines and its data");
-#define ARIES_CHUNK_LINES 5
+_Static_assert(offsetof(struct aries_chunk, transfer.flight.passed[1]) == 2 * SIM_LINE &&
+                   offsetof(struct aries_chunk, landing) == 4 * SIM_LINE &&
+                   offsetof(struct aries_chunk, feed) == 5 * SIM_LINE &&
+                   sizeof(struct aries_chunk) == 7 * SIM_LINE,
+               "lines as described; an odd number of them spreads over all sets of a cache");
+/* Two lines for the request and its response, and from the landing on two, with short data. */
+#define ARIES_CHUNK_LINES 2
 
 struct aries_txn {
     union {
         struct sim_event pump;
         struct sim_prefetch_event pumping;
     };
-    struct aries_nic *source;
+    union {
+        struct aries_nic *source;
+        struct aries_txn *next_free;
+    };
     /* FMA PUT: captured and not sent yet; otherwise at most one that waits. */
     struct aries_chunk *chunks;
     uint64_t offset; /* number of bytes cut into chunks so far */
-    uint64_t landed; /* number of bytes visible at the target */
+    double rate; /* rate of the stream in bytes per ns; 0: handed over at once */
     /* One until the transaction is finished, one for each chunk and for the local event. */
     uint32_t refs;
     uint32_t chunks_open; /* chunks that were cut and have not ended */
@@ -88,15 +100,16 @@ struct aries_txn {
     bool all_sent, has_ssid, remote_overrun;
     uint16_t boots; /* of the source, when it began */
 
+    /* The landing uses these, the first of the entry, and those of `work`. */
+    uint64_t landed; /* number of bytes visible at the target */
+    uint64_t flow;
     struct sim_ledger_entry entry;
     struct aries_chain *chain; /* NULL: a single transaction */
     struct aries_bte_channel *channel; /* BTE */
-    uint64_t flow;
-    uint32_t lost; /* packets */
     /* Of a PUT by FMA without flags, only the first ARIES_WORK_SHORT bytes. */
     struct aries_work work;
 
-    double rate; /* rate of the stream in bytes per ns; 0: handed over at once */
+    uint32_t lost; /* packets */
     struct aries_txn *next; /* next in the queue where it waits: channel, SSID or ORB */
     sim_time_t ready; /* BTE: time when the doorbell reaches the NIC */
     struct sim_event notify; /* local event of a BTE transfer */
@@ -108,6 +121,10 @@ static inline bool aries_txn_source_alive(const struct aries_txn *txn)
 {
     return txn->source->alive && txn->boots == txn->source->boots;
 }
+_Static_assert(offsetof(struct aries_txn, landed) == SIM_LINE &&
+                   offsetof(struct aries_txn, entry.previous) == 2 * SIM_LINE &&
+                   offsetof(struct aries_txn, work) == 3 * SIM_LINE,
+               "lines as described");
 #define ARIES_TXN_LINES 5 /* cache lines that all transactions use */
 
 struct aries_txn_queue {
@@ -217,8 +234,8 @@ void aries_chunk_send_request(struct aries_chunk *chunk);
 /* sim/source.c */
 void aries_sim_submit(struct gni_nic *nic, const struct aries_work *work);
 void aries_sim_submit_chain(struct gni_nic *nic, const struct aries_work *works, uint32_t count);
-void aries_chunk_launch(struct aries_chunk *chunk,
-                        sim_time_t feed); /* hands chunk->transfer to the network */
+/* Hands chunk->transfer to the network. */
+void aries_chunk_launch(struct aries_fabric *fabric, struct aries_chunk *chunk, sim_time_t feed);
 /*
  * Wire units of the packets that carry the chunk's data, with `header` units each. *last: the
  * units of the largest of the final packets. These follow each other closely, so the largest

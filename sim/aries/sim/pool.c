@@ -70,11 +70,11 @@ struct aries_txn *aries_txn_new(struct aries_fabric *fabric)
 
         for (i = 0; i < SLAB_OBJECTS; i++) {
             txn = (struct aries_txn *)(memory + i * TXN_BYTES);
-            txn->next = sim->free_txns;
+            txn->next_free = sim->free_txns;
             sim->free_txns = txn;
         }
     }
-    sim->free_txns = txn->next;
+    sim->free_txns = txn->next_free;
     /* With many transactions in flight these lines are not in the cache. */
     sim_fetch(sim->free_txns, ARIES_TXN_LINES);
     return txn;
@@ -82,11 +82,19 @@ struct aries_txn *aries_txn_new(struct aries_fabric *fabric)
 
 void aries_txn_free(struct aries_fabric *fabric, struct aries_txn *txn)
 {
-    txn->next = fabric->sim->free_txns;
+    txn->next_free = fabric->sim->free_txns;
     fabric->sim->free_txns = txn;
 }
 
 #define CHUNK_BYTES sizeof(struct aries_chunk)
+
+/* The lines of a chunk that all its events but the landing use. */
+static inline void fetch_chunk(const struct aries_chunk *chunk)
+{
+    sim_fetch(chunk, ARIES_CHUNK_LINES);
+    if (chunk != NULL)
+        sim_fetch(&chunk->landing, ARIES_CHUNK_LINES);
+}
 
 static const uint32_t buffer_bytes[ARIES_BUFFER_SIZES] = {1024, 4096};
 
@@ -218,7 +226,7 @@ static void chunk_slab(struct aries_sim_fabric *sim)
     for (i = 0; i < SLAB_OBJECTS; i++) {
         struct aries_chunk *chunk = (struct aries_chunk *)(memory + i * CHUNK_BYTES);
 
-        chunk->next = sim->free_chunks;
+        chunk->next_free = sim->free_chunks;
         sim->free_chunks = chunk;
     }
 }
@@ -231,8 +239,8 @@ struct aries_chunk *aries_chunk_new(struct aries_fabric *fabric, uint32_t bytes)
     if (sim_unlikely(sim->free_chunks == NULL))
         chunk_slab(sim);
     chunk = sim->free_chunks;
-    sim->free_chunks = chunk->next;
-    sim_fetch(sim->free_chunks, ARIES_CHUNK_LINES);
+    sim->free_chunks = chunk->next_free;
+    fetch_chunk(sim->free_chunks);
     chunk->data = chunk->inline_data;
     chunk->next = NULL;
     chunk->mr = NULL;
@@ -255,7 +263,7 @@ void aries_chunk_unref(struct aries_chunk *chunk)
         return;
     fabric = aries_txn_fabric(txn);
     aries_chunk_drop_data(fabric, chunk);
-    chunk->next = fabric->sim->free_chunks;
+    chunk->next_free = fabric->sim->free_chunks;
     fabric->sim->free_chunks = chunk;
     aries_txn_unref(txn);
 }
@@ -418,7 +426,7 @@ void aries_pump_prefetch(struct sim_event *event, unsigned stage)
     if (stage == 0) {
         sim_fetch((const char *)txn + SIM_LINE, ARIES_TXN_LINES - 1);
         sim_fetch(txn->source, 1);
-        sim_fetch(txn->chunks, ARIES_CHUNK_LINES);
+        fetch_chunk(txn->chunks);
     } else if (stage == 1) {
         sim_fetch(txn->source->sim, ARIES_SIM_NIC_LINES);
     }
@@ -430,8 +438,9 @@ void aries_arrival_prefetch(struct sim_event *event, unsigned stage)
     const struct aries_txn *txn = chunk->txn;
 
     if (stage == 0) {
-        sim_fetch((const char *)chunk + SIM_LINE, ARIES_CHUNK_LINES - 1);
-        sim_fetch(txn, ARIES_TXN_LINES);
+        fetch_chunk(chunk);
+        sim_fetch(&txn->landed, 1);
+        sim_fetch(&txn->work, 1);
         sim_fetch(chunk->at, 1);
     } else if (stage == 1) {
         sim_fetch((const void *)(uintptr_t)(txn->work.remote_addr + chunk->offset), 1);
@@ -446,14 +455,14 @@ void aries_landing_prefetch(struct sim_event *event, unsigned stage)
     const struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, landing.event);
 
     if (stage == 0) {
-        sim_fetch(chunk, 1);
         sim_fetch(chunk->mr, 1);
         fetch_data(chunk->data, chunk->bytes, 0);
         fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 0);
     } else if (stage == 1) {
         fetch_data(chunk->data, chunk->bytes, 1);
         fetch_data((const void *)(uintptr_t)chunk->address, chunk->bytes, 1);
-        sim_fetch(chunk->txn, ARIES_TXN_LINES);
+        sim_fetch(&chunk->txn->landed, 1);
+        sim_fetch(&chunk->txn->work, 2);
         aries_process_fetch(chunk->mr->process, 0);
     } else {
         sim_fetch(chunk->txn->work.target, 1);
@@ -467,7 +476,8 @@ void aries_response_prefetch(struct sim_event *event, unsigned stage)
     const struct aries_txn *txn = chunk->txn;
 
     if (stage == 0) {
-        sim_fetch((const char *)chunk + SIM_LINE, ARIES_CHUNK_LINES - 1);
+        sim_fetch((const char *)chunk + SIM_LINE, 1);
+        sim_fetch(&chunk->landing, 1);
         sim_fetch(txn, ARIES_TXN_LINES);
         sim_fetch(chunk->at, 1);
     } else if (stage == 1) {

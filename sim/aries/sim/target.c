@@ -332,7 +332,7 @@ static void send_data_now(struct sim_event *event)
     struct aries_chunk *chunk = sim_container_of(event, struct aries_chunk, transfer.event);
 
     event->fire = aries_source_response_arrived;
-    aries_chunk_launch(chunk, chunk->feed);
+    aries_chunk_launch(aries_txn_fabric(chunk->txn), chunk, chunk->feed);
 }
 
 /* Data that a GET has read is sent through the transmit pipeline, as requests are. */
@@ -343,7 +343,7 @@ static void send_data(struct aries_nic *nic, struct aries_chunk *chunk)
                                        data_service(chunk, &nic->fabric->timing));
 
     if (sim_likely(wait == 0)) {
-        aries_chunk_launch(chunk, chunk->feed);
+        aries_chunk_launch(nic->fabric, chunk, chunk->feed);
         return;
     }
     chunk->transfer.event.fire = send_data_now;
@@ -361,8 +361,8 @@ static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
     assert(transfer->class == NET_REQUEST);
     transfer->event.fire = aries_source_response_arrived;
     transfer->prefetch_event.fetch = aries_response_prefetch;
-    chunk->at = chunk->txn->source;
     transfer->target = transfer->source;
+    chunk->at = &fabric->nics[transfer->target]; /* the source, without a line of it */
     transfer->source = nic->node;
     transfer->class = NET_RESPONSE;
     transfer->ready_span = work->op == ARIES_PUT ? chunk->feed : 0;
@@ -382,7 +382,7 @@ static void respond(struct aries_nic *nic, struct aries_chunk *chunk)
     }
     fabric->counters.response_packets += chunk->packets;
     if (work->op != ARIES_GET || failed)
-        aries_chunk_launch(chunk, 0);
+        aries_chunk_launch(fabric, chunk, 0);
     else
         send_data(nic, chunk);
 }

@@ -31,14 +31,16 @@
 enum sim_ledger_outcome { SIM_LEDGER_OK, SIM_LEDGER_ERROR, SIM_LEDGER_ABANDONED };
 
 struct sim_ledger_entry {
-    struct sim_ledger_entry *previous, *next; /* open entries of the book */
+    /* What a delivery uses comes first. */
     struct sim_ledger_book *book; /* NULL: not open */
-    struct sim_ledger_book *closed_in; /* where it was settled, for what comes too late */
     enum sim_ledger_outcome outcome; /* valid when closed_in is set */
     uint32_t pieces; /* calls of sim_ledger_deliver */
-    uint64_t id; /* unique in the book, in order of opening */
     uint64_t bytes, delivered;
     uint64_t digest, delivered_digest; /* sums of sim_ledger_digest() of the pieces, in any order */
+
+    struct sim_ledger_entry *previous, *next; /* open entries of the book */
+    struct sim_ledger_book *closed_in; /* where it was settled, for what comes too late */
+    uint64_t id; /* unique in the book, in order of opening */
     uint32_t source, target; /* nodes, for the report */
     sim_time_t opened;
 };

@@ -49,6 +49,11 @@ enum net_status {
 #define NET_PATH_MAX 10
 
 /* The network's state of a transfer in flight. Callers neither read nor initialise it. */
+/* A link that a transfer passes; its last unit leaves the link so long after `sent`. */
+struct net_passed_link {
+    uint32_t link, departure_ns;
+};
+
 struct net_flight {
     void (*fire)(struct sim_event *event); /* the caller's handler; restored before it is called */
     struct net *net;
@@ -56,11 +61,7 @@ struct net_flight {
     uint32_t failures_seen; /* length of the log of failures when it was sent */
     uint32_t links;
     union {
-        struct { /* F1 */
-            uint32_t link[NET_PATH_MAX];
-            uint32_t departure_ns[NET_PATH_MAX]; /* its last unit leaves that link so long after
-                                                    `sent` */
-        };
+        struct net_passed_link passed[NET_PATH_MAX]; /* F1 */
         struct net_multipath *multipath; /* F1, several paths */
         struct { /* F2; `packets` are cut, `outstanding` of them have not arrived */
             struct sim_event next; /* hands over the next packet */
@@ -100,17 +101,18 @@ struct net_transfer {
     uint32_t stream_packets; /* packets of the stream that were sent before this transfer */
     uint32_t stream_elapsed_ps; /* since the first of them was sent; UINT32_MAX: that or more */
     uint32_t packet_interval_ps; /* between packets at its end; 0: it belongs to no stream */
-    uint64_t hash; /* hashed modes: destination cache line of the first packet; the following
-                    * packets have the following lines. Packets of one line take one path. */
     sim_time_t ready_span; /* The packets before the last one became ready during this time before
                             * net_send (responses to a request that arrived packet by packet). 0:
                             * all become ready now. */
-    sim_time_t ejection_time; /* F2: each packet keeps the target NIC's input busy for so long;
-                               * further packets wait in the network. 0: the NIC never blocks. */
     sim_time_t receiver_latency; /* `event` fires so long after the arrival. It stands for the
                                   * receiver's pipeline and saves the receiver an event. A lost
                                   * transfer fires without it. */
     struct net_flight flight; /* private */
+    /* Not used by adaptive modes at F0 and F1, so they lie behind the rest. */
+    uint64_t hash; /* hashed modes: destination cache line of the first packet; the following
+                    * packets have the following lines. Packets of one line take one path. */
+    sim_time_t ejection_time; /* F2: each packet keeps the target NIC's input busy for so long;
+                               * further packets wait in the network. 0: the NIC never blocks. */
 };
 
 /* ---- building -------------------------------------------------------------------------------- */

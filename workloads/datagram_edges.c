@@ -188,6 +188,30 @@ static int run_wildcard(struct test *test)
     return status;
 }
 
+/* The left neighbour's datagram is here, but this rank has posted none to it: nothing to cancel. */
+static int run_not_posted(struct test *test)
+{
+    uint32_t size = test->domain.size, right = (test->domain.id + 1) % size;
+    uint32_t left = (test->domain.id + size - 1) % size;
+    gni_return_t rc;
+    int status;
+
+    if (left == right)
+        return 0;
+    status = post(test, right, BYTES, 0);
+    rank_barrier(test->domain.rank);
+    rank_compute(10000000000); /* it has arrived */
+    rc = GNI_EpPostDataCancel(wl_domain_ep(&test->domain, left));
+    if (status == 0 && rc != GNI_RC_NO_MATCH)
+        return rank_fail(test->domain.rank,
+                         "cancelling a datagram that only the peer has posted: %s", wl_rc_name(rc));
+    if (status == 0)
+        status = post(test, left, BYTES, 0);
+    if (status == 0)
+        status = wait(test, left);
+    return status == 0 ? wait(test, right) : status;
+}
+
 static int run_refusals(struct test *test)
 {
     uint32_t peer = (test->domain.id + 1) % test->domain.size;
@@ -214,8 +238,8 @@ static int run_refusals(struct test *test)
 
 static int run(struct rank *rank)
 {
-    static int (*const tests[])(struct test *) = {run_all_pairs, run_ids, run_short_buffers,
-                                                  run_wildcard, run_refusals};
+    static int (*const tests[])(struct test *) = {run_all_pairs, run_ids,        run_short_buffers,
+                                                  run_wildcard,  run_not_posted, run_refusals};
     uint64_t rounds = rank_arg_count(rank, "rounds");
     struct test test = {.round = 0};
     int status = wl_domain_open(&test.domain, rank, 64, 0);

@@ -8,6 +8,7 @@
 #include "run/workload.h"
 #include "support/pattern.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <lnet/api.h>
@@ -16,6 +17,8 @@ enum { NIDS = 2, SMALL = 200, GUARD = 64, UNTOUCHED = 0xee, MANY = 16 };
 
 #define BITS UINT64_C(0x616e737700000000)
 #define SENT_PS UINT64_C(1000000000) /* a short message has been sent by then */
+#define REFUSED_PS \
+    UINT64_C(500000000000) /* a long one has been refused by then, also if it was sent again */
 
 static const struct workload_arg args[] = {
     {"bytes", ARG_BYTES, "20001", "1KiB", "512KiB", NULL, "of the long replies"},
@@ -274,6 +277,31 @@ static int late_reply(struct test *test)
     return 0;
 }
 
+/* A long PUT that nothing matches: the target refuses it at once, so the sender does not wait,
+ * unless a rule of the scenario makes LNet send it again. */
+static int unmatched(struct test *test)
+{
+    struct lnet_process_id target = {test->nids[test->right][0], LNET_PID_LUSTRE};
+    struct lnet_md md = {
+        .start = test->data, .length = test->bytes, .threshold = 1, .eq_handle = test->outgoing};
+    struct lnet_event event = {.unlinked = 0};
+    struct lnet_handle_md handle;
+    uint64_t begin = rank_now();
+    int rc = LNetMDBind(md, LNET_UNLINK, &handle);
+
+    if (rc == 0)
+        rc = LNetPut(LNET_NID_ANY, handle, LNET_NOACK_REQ, target, test->portal, BITS + 300, 0, 0);
+    while (rc == 0 && event.unlinked == 0)
+        rc = LNetEQWait(test->outgoing, &event) == 1 ? 0 : -EIO;
+    if (rc != 0 || event.type != LNET_EVENT_SEND)
+        return rank_fail(test->rank, "a PUT that nothing matches: %d, an event of type %d", rc,
+                         (int)event.type);
+    if (rank_arg_ps(test->rank, "held") == 0 && rank_now() - begin > REFUSED_PS)
+        return rank_fail(test->rank, "the refusal of a PUT that nothing matches does not come");
+    rank_barrier(test->rank);
+    return 0;
+}
+
 /* ---- the rank -------------------------------------------------------------------------------- */
 
 static int start(struct test *test)
@@ -318,9 +346,9 @@ static int end(struct test *test)
 static int phases(struct test *test)
 {
     if (start(test) != 0 || short_replies(test) != 0 || named_sources(test) != 0 ||
-        late_reply(test) != 0)
+        late_reply(test) != 0 || unmatched(test) != 0)
         return -1;
-    rank_count(test->rank, "phases", 3);
+    rank_count(test->rank, "phases", 4);
     return end(test);
 }
 

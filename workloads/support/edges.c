@@ -86,8 +86,9 @@ int wl_edges_run(struct wl_edges *test, gni_post_descriptor_t *desc, const char 
                              wl_rc_name(rc), status);
     }
     if ((desc->cq_mode_complete & both) != (desc->cq_mode & both) || desc->status != wanted)
-        return rank_fail(test->domain.rank, "%s: the descriptor has the events %x and the status %s",
-                         what, desc->cq_mode_complete, wl_rc_name(desc->status));
+        return rank_fail(test->domain.rank,
+                         "%s: the descriptor has the events %x and the status %s", what,
+                         desc->cq_mode_complete, wl_rc_name(desc->status));
     rank_progress(test->domain.rank);
     return 0;
 }

@@ -86,7 +86,8 @@ const Data = (() => {
         return all;
     }
 
-    const isWait = new Set(["idle", "wait"].map((name) => data.strings.indexOf(name)).filter((i) => i >= 0));
+    const named = (...names) => new Set(names.map((name) => data.strings.indexOf(name)).filter((i) => i >= 0));
+    const isWait = named("idle", "wait"), ofLnet = named("PUT", "GET", "ACK", "REPLY");
     const rowOf = new Map(data.rows.name.map((name, i) => [name, i]));
 
     return {
@@ -103,7 +104,7 @@ const Data = (() => {
                 return "failed";
             return messages.duration[i] < 0 ? "never arrived" : "arrived";
         },
-        isLnet: (i) => ["PUT", "GET", "ACK", "REPLY"].includes(data.strings[messages.name[i]]),
+        isLnet: (i) => ofLnet.has(messages.name[i]),
         /* The flow of an injected fault or loss, by the text that its trace point has; 0: none. */
         flowOfFault(text) {
             const number = data.strings.indexOf(text);

@@ -10,7 +10,7 @@ function SpaceTime(section) {
     const layers = {calls: true, waits: true, messages: true, losses: true};
     const STATES = ["arrived", "failed", "never arrived", "lost"];
     const COLORS = {arrived: "message", failed: "failed", "never arrived": "failed", lost: "lost"};
-    let visible = rows.name.map((_, i) => i), place = null; /* rows that are shown; row → its place */
+    let visible = rows.name.map((_, i) => i), place = null; /* rows that are shown; by row: its place, or −1 */
     let x = d3.scaleLinear().domain([0, Data.activeEnd]), y = [0, visible.length];
     let selected = null, before = d3.zoomIdentity;
     const state = Array.from({length: messages.count}, (_, i) => Data.state(i));
@@ -48,7 +48,8 @@ function SpaceTime(section) {
             return range ? rows.rank[i] && number >= Number(range[1]) && number <= Number(range[2] || range[1]) : name.includes(word);
         });
         visible = rows.name.map((_, i) => i).filter((i) => words.length === 0 || matches(rows.name[i], i));
-        place = new Map(visible.map((row, at) => [row, at]));
+        place = new Int32Array(rows.name.length).fill(-1);
+        visible.forEach((row, at) => (place[row] = at));
         y = [0, Math.max(visible.length, 1)];
         drawing.redraw();
     }
@@ -56,7 +57,8 @@ function SpaceTime(section) {
     /* ---- geometry ---- */
     const rowHeight = () => Math.min(72, (drawing.height - TOP - BOTTOM) / (y[1] - y[0]));
     const rowTop = (at) => TOP + (at - y[0]) * rowHeight();
-    const middle = (row) => rowTop(place.get(row)) + rowHeight() / 2;
+    const isPlaced = (i) => place[messages.from[i]] >= 0 && place[messages.to[i]] >= 0; /* a message: its line is shown */
+    const middle = (row) => rowTop(place[row]) + rowHeight() / 2;
 
     function clampView() {
         let [a, b] = x.domain();
@@ -183,10 +185,10 @@ function SpaceTime(section) {
         return text.length <= most ? text : most > 2 ? `${text.slice(0, most - 1)}…` : "";
     }
 
-    /* Whether the message has a line that may be in sight. */
-    function shown(i) {
-        return messages.stop[i] >= x.domain()[0] && messages.start[i] <= x.domain()[1] &&
-            place.has(messages.from[i]) && place.has(messages.to[i]) && (kindFilter.value === "" || Data.name(messages.name[i]) === kindFilter.value);
+    /* Those of the messages that have a line which may be in sight, or in a shorter time. All messages of a run pass here for each picture. */
+    function shown(list, [begin, end] = x.domain()) {
+        const {start, stop, from, to, name} = messages, kind = kindFilter.value === "" ? -1 : Data.strings.indexOf(kindFilter.value);
+        return list.filter((i) => stop[i] >= begin && start[i] <= end && place[from[i]] >= 0 && place[to[i]] >= 0 && (kind < 0 || name[i] === kind));
     }
     function ends(i) {
         const a = middle(messages.from[i]), b = messages.to[i] >= 0 ? middle(messages.to[i]) : a;
@@ -195,7 +197,7 @@ function SpaceTime(section) {
 
     function drawMessages() {
         const context = drawing.context;
-        const list = order[0].filter(shown), step = Math.max(1, Math.ceil(list.length / MESSAGES_DRAWN));
+        const list = shown(order[0]), step = Math.max(1, Math.ceil(list.length / MESSAGES_DRAWN));
         drawing.step = step;
         context.globalAlpha = list.length > 3000 ? 0.22 : list.length > 400 ? 0.5 : 0.9;
         for (const lnet of [false, true]) {
@@ -231,7 +233,7 @@ function SpaceTime(section) {
     function drawLosses() {
         const context = drawing.context;
         for (let kind = 1; kind < STATES.length; kind++) {
-            const list = order[kind].filter(shown), step = Math.max(1, Math.ceil(list.length / 3000)), crosses = list.length < 500;
+            const list = shown(order[kind]), step = Math.max(1, Math.ceil(list.length / 3000)), crosses = list.length < 500;
             context.strokeStyle = Page.color(COLORS[STATES[kind]]);
             context.lineWidth = 1.6;
             context.setLineDash(STATES[kind] === "lost" ? [] : [6, 4]);
@@ -295,12 +297,12 @@ function SpaceTime(section) {
     function drawSelected() {
         const context = drawing.context;
         context.strokeStyle = context.fillStyle = Page.color("text");
-        if (selected.row !== undefined && place.has(selected.row)) {
+        if (selected.row !== undefined && place[selected.row] >= 0) {
             context.lineWidth = 1.5;
-            context.strokeRect(LABELS, rowTop(place.get(selected.row)) + 0.5, drawing.width - LABELS, Math.max(rowHeight() - 1, 2));
+            context.strokeRect(LABELS, rowTop(place[selected.row]) + 0.5, drawing.width - LABELS, Math.max(rowHeight() - 1, 2));
         }
         const i = selected.message;
-        if (i === undefined || !place.has(messages.from[i]) || !place.has(messages.to[i]))
+        if (i === undefined || !isPlaced(i))
             return;
         const end = troubled(i), color = Page.color(COLORS[state[i]]);
         context.lineWidth = 7;
@@ -346,9 +348,7 @@ function SpaceTime(section) {
         for (let kind = STATES.length - 1; kind >= 0; kind--) {
             if (!(kind === 0 ? layers.messages : layers.losses))
                 continue;
-            for (const i of order[kind]) {
-                if (messages.stop[i] < x.invert(px - 8) || messages.start[i] > x.invert(px + 8) || !shown(i))
-                    continue;
+            for (const i of shown(order[kind], [x.invert(px - 8), x.invert(px + 8)])) {
                 const end = troubled(i), distance = toSegment(px, py, end) - kind * 0.5;
                 if (distance < nearest) {
                     nearest = distance;
@@ -445,12 +445,12 @@ function SpaceTime(section) {
     function moveTo(i) {
         const took = messages.lost[i] >= 0 && messages.duration[i] < 0 ? Math.max(messages.lost[i], 1e6) : Math.max(messages.stop[i] - messages.start[i], 1e5);
         const span = Math.min(took * 8, Data.activeEnd * 1.1);
-        if (!place.has(messages.from[i]) || !place.has(messages.to[i])) {
+        if (!isPlaced(i)) {
             rankFilter.value = "";
             filterRows();
         }
         x.domain([messages.start[i] - span * 0.4, messages.start[i] + span * 0.6]);
-        const a = place.get(messages.from[i]), b = messages.to[i] >= 0 ? place.get(messages.to[i]) : a, low = Math.min(a, b), high = Math.max(a, b);
+        const a = place[messages.from[i]], b = place[messages.to[i]], low = Math.min(a, b), high = Math.max(a, b);
         const room = Math.max(24, (high - low) * 1.3);
         if (visible.length > room)
             y = [(low + high) / 2 - room / 2, (low + high) / 2 + room / 2];
@@ -501,7 +501,7 @@ function SpaceTime(section) {
                 select({flow: Number(what.flow)}, true);
             if (what.row !== undefined && Data.rowOf.has(what.row)) {
                 select({row: Data.rowOf.get(what.row)});
-                const at = place.get(selected.row);
+                const at = place[selected.row];
                 if (at !== undefined && visible.length > 40)
                     y = [at - 20, at + 20];
             }
@@ -512,6 +512,6 @@ function SpaceTime(section) {
             changed();
         },
         /* For tests: what is selected and in sight. */
-        current: () => ({selected, domain: x.domain(), rows: y, drawn: order.map((list) => list.filter(shown).length)}),
+        current: () => ({selected, domain: x.domain(), rows: y, drawn: order.map((list) => shown(list).length)}),
     };
 }

@@ -17,8 +17,7 @@
  * one packet, and no other packet waits. This saves an event and keeps the order of arrival. */
 #define AHEAD (20 * SIM_NS)
 
-/* ---- the trace --------------------------------------------------------------------------------
- */
+/* ---- tracing --------------------------------------------------------------------------------- */
 
 static void trace_occupancy(const struct packet_tile *output, unsigned vc, sim_time_t at)
 {

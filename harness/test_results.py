@@ -215,6 +215,7 @@ def main():
     if run["whole"]:
         results["whole"] = whole_run(kinds, options.folder, run)
         write_skipped(options.root / "tests/checklists/skipped.csv", never_ran(kinds, of_items(options.root)))
+    results.update([LICENCE.split(": ")])
     store.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     text = "\n".join([f"<!-- {LICENCE} -->", *page(results)]) + "\n"
     (options.root / "docs/test-results.md").write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@
  * threshold, and in the order of posting where thresholds are equal.
  */
 #include "support/fi.h"
+#include <inttypes.h>
 #include <rdma/fi_trigger.h>
 
 static const struct workload_arg args[] = {
@@ -89,8 +90,7 @@ static int wait_for(struct triggered *t, uint64_t first)
         const struct fi_triggered_context *context;
 
         if (!wl_fi_wait(&t->fi, &event))
-            return rank_fail(t->fi.rank, "operation %llu was not triggered",
-                             (unsigned long long)(first + done));
+            return rank_fail(t->fi.rank, "operation %" PRIu64 " was not triggered", first + done);
         context = event.entry.op_context;
         if (event.error != 0 || context < &t->contexts[first] ||
             context >= &t->contexts[first + t->each])

@@ -159,7 +159,7 @@ static int attributes(struct rank *rank, uint64_t round)
 static int ring(struct rank *rank, uint64_t round)
 {
     char mine[32], left[32], right[32];
-    uint32_t size = rank_size(rank), *ids = calloc(size, sizeof(*ids)), expected[2], id;
+    uint32_t size = rank_size(rank), *ids = calloc(size, sizeof(*ids)), expected[2] = {0, 0}, id;
     int place = -1, count = 0, *places = calloc(size, sizeof(*places)), code;
     unsigned beside[2] = {0, 0};
 

@@ -10,7 +10,7 @@ FOLDER = jacquard.ROOT / "scenarios"
 # In these, ranks poll for seconds of virtual time until a packet or a peer is given up: billions of polls. They are
 # compared up to a time of their traffic instead, soon after the fault; the slow set goes on for ten times as long.
 WAIT_FOR_SECONDS = {
-    "faults/ce_node_down", "faults/ce_packet_drop", "faults/msgq_packet_drop", "faults/nic_hang", "faults/node_down",
+    "faults/ce_node_down", "faults/ce_packet_drop", "faults/msgq_packet_drop", "faults/nic_hang", "faults/node_down", "faults/node_reboot",
     "faults/node_down_latency", "faults/node_down_pairs", "faults/packet_drop", "faults/quiesce", "faults/router_down",
     "gni/datagrams_lost", "gni/faults/connects_late", "gni/faults/connects_lost", "gni/faults/crash_connecting",
     "gni/faults/crash_eager", "gni/faults/crash_rendezvous", "gni/faults/crash_rma", "gni/faults/hang", "gni/faults/links",

@@ -46,7 +46,8 @@ bool aries_node_of_host(const struct aries_fabric *fabric, const char *host, uin
             ;
         return true;
     }
-    if (g_str_has_prefix(host, "nid") && whole_number(host + 3, node))
+    if (g_str_has_prefix(host, "nid") && strlen(host) == strlen("nid00000") &&
+        whole_number(host + 3, node))
         return true;
     if (inet_pton(AF_INET, host, &parsed) == 1) {
         ip = ntohl(parsed.s_addr);

@@ -54,6 +54,12 @@ def test_a_hang_shows_the_chain_down_to_the_lost_transfer():
                      r"the transfer that was hit: loss #1: PUT 0→4", chain)
 
 
+def test_a_chain_names_the_process_that_was_there_not_a_later_one():
+    """Node 3 crashes and boots again, and a rank of another job has the same instance there."""
+    report = sim_run(jacquard.ROOT / "scenarios/faults/node_reboot.yaml", "--set", "limits.virtual_time=3ms", code=3).stdout
+    assert "waits for an SMSG credit, peer messages.3 on node 3\n      → messages.3, which was killed: node crashed\n" in report
+
+
 def test_knock_on_kills_are_one_line():
     result = result_of(jacquard.ROOT / "scenarios/faults/node_down.yaml", "--set", "expect=[]", code=1)
     kills = [text.split(": ")[0::3] for text in result["problems"] if ": killed: " in text]

@@ -74,9 +74,10 @@ void aries_fabric_check(struct aries_fabric *fabric, bool on)
 
 /* ---- names of peers -------------------------------------------------------------------------- */
 
-static gpointer name_key(const struct aries_nic *hw, uint32_t inst_id)
+/* Nodes have fewer than 24 bits. A later job on the node may have the same instances. */
+static gpointer name_key(const struct aries_nic *hw, uint8_t ptag, uint32_t inst_id)
 {
-    return GSIZE_TO_POINTER((gsize)hw->node << 32 | inst_id);
+    return GSIZE_TO_POINTER((gsize)hw->node << 40 | (gsize)ptag << 32 | inst_id);
 }
 
 static guint hash_key(gconstpointer key)
@@ -92,7 +93,7 @@ void aries_peer_remember(const struct gni_nic *nic)
         return;
     if (fabric->names == NULL)
         fabric->names = g_hash_table_new_full(hash_key, NULL, NULL, g_free);
-    g_hash_table_insert(fabric->names, name_key(nic->hw, nic->inst_id),
+    g_hash_table_insert(fabric->names, name_key(nic->hw, nic->ptag, nic->inst_id),
                         g_strdup(nic->process->name));
 }
 
@@ -103,16 +104,16 @@ void aries_peers_forget(struct aries_fabric *fabric)
 }
 
 /* NULL: no process with a name had this instance. */
-static const char *last_name(const struct aries_nic *hw, uint32_t inst_id)
+static const char *last_name(const struct aries_nic *hw, uint8_t ptag, uint32_t inst_id)
 {
     return hw != NULL && hw->fabric->names != NULL
-               ? g_hash_table_lookup(hw->fabric->names, name_key(hw, inst_id))
+               ? g_hash_table_lookup(hw->fabric->names, name_key(hw, ptag, inst_id))
                : NULL;
 }
 
 void aries_peer_name(const struct aries_nic *hw, uint8_t ptag, uint32_t inst_id, char *name)
 {
-    const char *last = last_name(hw, inst_id);
+    const char *last = last_name(hw, ptag, inst_id);
     const struct aries_list *link;
 
     for (link = hw != NULL ? hw->attached.next : NULL; hw != NULL && link != &hw->attached;
@@ -133,8 +134,17 @@ void aries_peer_name(const struct aries_nic *hw, uint8_t ptag, uint32_t inst_id,
 void aries_instance_name(const struct aries_process *process, uint32_t pe_addr, uint32_t inst_id,
                          char *name, size_t size)
 {
-    const char *last = last_name(aries_nic_by_pe(process->fabric, pe_addr), inst_id);
+    const struct aries_nic *hw = aries_nic_by_pe(process->fabric, pe_addr);
+    const struct aries_list *link;
+    const char *last = NULL;
 
+    for (link = process->nic->attached.next; last == NULL && link != &process->nic->attached;
+         link = link->next) {
+        const struct gni_nic *nic = sim_container_of(link, struct gni_nic, nic_link);
+
+        if (nic->process == process)
+            last = last_name(hw, nic->ptag, inst_id);
+    }
     if (last != NULL)
         snprintf(name, size, "%s", last);
     else

@@ -139,7 +139,9 @@ def test_pmi2_86_hydra_port(peers):
 def test_pmi2_19_hydra_abort(peers):
     """Hydra 4.0.2 does not implement abort of PMI-2 (P-5): it reports that, ends all processes of the job and fails with its own status."""
     done = under_hydra(peers / "ours", 2, "abort")
-    assert done.returncode == 255 and "Unrecognized PMI command: abort | cleaning up processes" in done.stdout, done.stdout
+    # The second text is that of an mpiexec that answers rank 0's fence when its proxy has already ended.
+    assert done.returncode == 255 and ("Unrecognized PMI command: abort | cleaning up processes" in done.stdout
+                                       or "process manager error waiting for completion" in done.stdout), done.stdout
     assert ": ok" not in done.stdout and "line " not in done.stdout  # rank 0 has not come out of its fence, nor rank 1 of its abort
     until(lambda: processes_with(str(peers / "ours")) == [])
 

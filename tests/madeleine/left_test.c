@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a session leaves behind (mad-83): objects of the devices and threads are counted by the
+ * The remains of a session (mad-83): objects of the devices and threads are counted by the
  * calls that make and end them. After mad_exit none is left, also after a second session.
  */
 #include "rank_programs.h"

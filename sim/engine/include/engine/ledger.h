@@ -31,7 +31,7 @@
 enum sim_ledger_outcome { SIM_LEDGER_OK, SIM_LEDGER_ERROR, SIM_LEDGER_ABANDONED };
 
 struct sim_ledger_entry {
-    /* What a delivery uses comes first. */
+    /* The fields that a delivery uses come first. */
     struct sim_ledger_book *book; /* NULL: not open */
     enum sim_ledger_outcome outcome; /* valid when closed_in is set */
     uint32_t pieces; /* calls of sim_ledger_deliver */

@@ -93,7 +93,7 @@ struct lnet_stream_address lnet_stream_peer(const struct lnet_stream *stream);
 bool lnet_stream_write(struct lnet_stream *stream, struct lnet_stream_write *write);
 /* Fetches into the cache what a write will use. */
 void lnet_stream_fetch(const struct lnet_stream *stream);
-/* What a write uses besides, to be fetched; NULL: nothing. */
+/* Memory that a write uses besides, to be fetched; NULL: none. */
 const void *lnet_stream_shared(const struct lnet_stream *stream);
 uint64_t lnet_stream_queued(const struct lnet_stream *stream); /* bytes not yet acknowledged */
 /* Bytes that the peer's TCP has acknowledged so far: a stalled connection acknowledges nothing. */

@@ -56,7 +56,7 @@ static VIP_CONN_HANDLE wait_for(struct process *self, uint32_t discriminator)
 
     IS(VipConnectWait(self->nic, &here.address, VIP_INFINITE, &from.address, &found, &connection),
        VIP_SUCCESS);
-    CHECK(from.address.HostAddress[5] == 0 && from.address.DiscriminatorLen == 4);
+    CHECK(host_bytes(&from)[5] == 0 && from.address.DiscriminatorLen == 4);
     return connection;
 }
 

@@ -257,10 +257,10 @@ static void name_main(struct process *self)
     IS(VipNSShutdown(self->nic), VIP_ERROR_NAMESERVICE);
     IS(VipNSInit(self->nic, NULL), VIP_SUCCESS);
     IS(VipNSGetHostByName(self->nic, "node1", &address.address, 0), VIP_SUCCESS);
-    CHECK(address.address.HostAddress[5] == 1);
+    CHECK(host_bytes(&address)[5] == 1);
     address.address.HostAddressLen = 0;
     IS(VipNSGetHostByName(self->nic, "nid00001", &address.address, 0), VIP_SUCCESS);
-    CHECK(address.address.HostAddressLen == 6 && address.address.HostAddress[5] == 1);
+    CHECK(address.address.HostAddressLen == 6 && host_bytes(&address)[5] == 1);
     IS(VipNSGetHostByName(self->nic, "nid00002", &address.address, 0), VIP_ERROR_NAMESERVICE);
     IS(VipNSGetHostByName(self->nic, "1", &address.address, 0), VIP_ERROR_NAMESERVICE);
     IS(VipNSGetHostByName(self->nic, "node2", &address.address, 0), VIP_ERROR_NAMESERVICE);
@@ -270,7 +270,7 @@ static void name_main(struct process *self)
     CHECK(length == 6);
     IS(VipNSGetHostByAddr(self->nic, &address.address, name, &length), VIP_SUCCESS);
     CHECK(strcmp(name, "node1") == 0 && length == 5);
-    address.address.HostAddress[5] = 7;
+    host_bytes(&address)[5] = 7;
     IS(VipNSGetHostByAddr(self->nic, &address.address, name, &length), VIP_ERROR_NAMESERVICE);
     IS(VipNSShutdown(self->nic), VIP_SUCCESS);
 }

@@ -61,6 +61,11 @@ union address {
     VIP_NET_ADDRESS address;
     uint8_t room[32];
 };
+/* The address is longer than its declaration in vipl.h, and so is the storage of the union. */
+static inline VIP_UINT8 *host_bytes(union address *address)
+{
+    return address->address.HostAddress;
+}
 union address address_of(uint32_t endpoint, uint32_t discriminator);
 /* Both sides connect by the same discriminator; the passive one first waits. */
 void process_connect(struct process *self, VIP_VI_HANDLE vi, uint32_t to, uint32_t discriminator);

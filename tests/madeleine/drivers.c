@@ -173,7 +173,7 @@ static void many_senders(p_mad_channel_t channel)
     for (int i = 0; rank != 0 && i < EACH; i++)
         send(channel, 0, i);
     barrier(); /* every message of every sender has been handed in */
-    usleep(300000u); /* and arrives: no call tells when threads of the library have sent all */
+    usleep(1000000u); /* and arrives: no call tells when threads of the library have sent all */
     serve_in_turn(channel, EACH, 0);
 }
 

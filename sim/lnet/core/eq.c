@@ -101,6 +101,7 @@ struct lnet_eq *lnet_eq_internal(struct lnet_node *node, lnet_eq_handler_t callb
 
     eq = lnet_eq_find(node, handle);
     list_del(&eq->on_node); /* not a consumer's */
+    eq->internal = true;
     return eq;
 }
 
@@ -125,7 +126,7 @@ void lnet_eq_free_all(struct lnet_node *node)
 
 void lnet_eq_enqueue(struct lnet_node *node, struct lnet_eq *eq, struct lnet_event *event)
 {
-    if (node->silent)
+    if (node->silent && !eq->internal)
         return;
 
     assert(eq->node == node);

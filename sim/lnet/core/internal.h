@@ -144,6 +144,7 @@ struct lnet_eq {
     lnet_seq_t enqueued,
         dequeued; /* sequence numbers of the last event written, the next to read */
     uint32_t descriptors; /* that refer to it */
+    bool internal; /* of LNet, whose pings end although the node has crashed */
 };
 
 struct lnet_me {

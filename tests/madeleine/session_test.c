@@ -170,7 +170,7 @@ static void all_waiting_goes_through_the_hook(void **state)
         mad_set_wait_ops(&mad_wait_busy, NULL);
         ranks_run_clean(2, i == 0 ? "tcp" : "shm", to_and_fro);
         mad_set_wait_ops(NULL, NULL);
-        assert_true(waits > 100);
+        assert_true(waits > 0); /* how many, depends on who runs when */
     }
 }
 

@@ -33,8 +33,8 @@ struct aries_process {
     bool leaving; /* aries_process_exit() releases its objects */
     uint32_t pid;
     uint64_t job_id;
-    sim_time_t
-        starts_at; /* its first instruction; a node that crashes earlier may boot until then */
+    /* Time of its first instruction. A node that crashes earlier may have booted again by then. */
+    sim_time_t starts_at;
     char *name;
     void (*killed)(void *arg, const char *why);
     void *killed_arg;

@@ -171,7 +171,7 @@ typedef struct {
     VIP_BOOLEAN EnableRdmaRead;
 } VIP_VI_ATTRIBUTES;
 
-/* Ptag NULL, here and in a VI's attributes: no protection by tags. It goes with all tags. */
+/* If Ptag is NULL, here or in the attributes of a VI, no tags are compared. */
 typedef struct _VIP_MEM_ATTRIBUTES {
     VIP_PROTECTION_HANDLE Ptag;
     VIP_BOOLEAN EnableRdmaWrite;

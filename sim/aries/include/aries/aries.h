@@ -67,9 +67,9 @@ uint32_t aries_nic_address(const struct aries_fabric *fabric,
                            uint32_t node); /* PE address, 18 bits */
 /*
  * The node of a host that is named as on a Cray system: by its NIC's address (a number), nid00005,
- * an IP address (10.128.0.6 is node 5, and so is 127.128.0.6) or c0-0c0s1n1. False: the text is no
- * such name, or no node has this IP address, and *node is as before. A number or place that no node
- * has is true, with a *node beyond the last one.
+ * an IP address (10.128.0.6 is node 5, and so is 127.128.0.6) or c0-0c0s1n1. Returns false and
+ * leaves *node alone if the text is no such name, or if no node has this IP address. Returns true
+ * with a *node beyond the last one if no node has the number or place.
  */
 bool aries_node_of_host(const struct aries_fabric *fabric, const char *host, uint32_t *node);
 

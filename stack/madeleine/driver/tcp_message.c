@@ -41,30 +41,25 @@ static unsigned candidates(p_mad_channel_t channel)
 
         if (mad_tcp_peer(in)->fd < 0 || mad_connection_error(in) != MAD_OK)
             continue;
-        own->descriptors[count] =
-            (struct pollfd){.fd = mad_tcp_peer(in)->fd, .events = POLLIN | POLLRDHUP};
+        own->descriptors[count] = (struct pollfd){.fd = mad_tcp_peer(in)->fd, .events = POLLIN};
         own->ranks[count++] = rank;
     }
     return count;
 }
 
 /*
- * Whether data wait at a socket that is ready; else it has ended, and the peer is lost. Only where
- * the peer has closed, or something has failed, that takes another system call.
+ * Whether data wait at a socket that is ready; else it has ended, and the peer is lost. The kernel
+ * may report the end of a stream as input alone, for it counts the end before it marks it.
  */
-static bool has_data(p_mad_connection_t in, short ready)
+static bool has_data(p_mad_connection_t in)
 {
     char byte;
-    ssize_t got;
+    ssize_t got = mad_sock_recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-    if (ready == POLLIN)
-        return true;
-    got = mad_sock_recv(mad_tcp_peer(in)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got > 0)
         return true;
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    mad_tcp_lost(in, MAD_EPEER, got < 0 ? errno : 0);
+    if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        mad_tcp_lost(in, MAD_EPEER, got < 0 ? errno : 0);
     return false;
 }
 
@@ -123,7 +118,7 @@ static p_mad_connection_t next_message(p_mad_channel_t channel, int64_t timeout_
             if (event.descriptors[i].revents == 0)
                 continue;
             in = channel->input_connection[own->ranks[i]];
-            if (has_data(in, event.descriptors[i].revents)) {
+            if (has_data(in)) {
                 own->last_served = own->ranks[i];
                 return in;
             }

@@ -78,7 +78,7 @@ def test_trace_follows_links_and_replaces_only_files(good, tmp_path):
     os.close(reader)
     assert tool("sim-run", good, "--trace=/dev/null").returncode == 0 and Path("/dev/null").is_char_device()
     assert sorted(os.listdir(tmp_path)) == ["good.yaml", "link", "pipe", "run.pftrace"]
-    one_line(tool("sim-run", good, "--trace=/dev/full"), "/dev/full", "No space left on device")
+    one_line(tool("sim-run", good, "--trace=/dev/full"), "cannot write /dev/full: No space left on device\n")
 
 
 def test_only_files_that_end_are_read(good, tmp_path):

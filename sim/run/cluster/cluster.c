@@ -227,7 +227,7 @@ bool cluster_run(struct cluster *cluster, char **error)
         net_trace_end(cluster->networks[i].net);
     if (sim_trace_close(&what))
         return true;
-    *error = g_strdup_printf("%s: %s", cluster->trace_path, what);
+    *error = g_strdup(what);
     free(what);
     return false;
 }

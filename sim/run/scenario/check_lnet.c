@@ -210,6 +210,21 @@ static bool check_has_lnet(const uint8_t *used, const struct node_set *nodes, co
     return true;
 }
 
+/* Checks entry `number` of a list of commands. `reason`: why its command is refused, or NULL. */
+static bool check_command(const struct scenario *scenario, const uint8_t *used,
+                          struct scenario_lnet_show *entry, const char *list, size_t number,
+                          const char *reason, char **error)
+{
+    char *path = g_strdup_printf("%s.%zu", list, number);
+    bool ok = check_nodes(scenario, &entry->nodes, entry->at, path, error) &&
+              check_has_lnet(used, &entry->nodes, entry->at, path, error);
+
+    if (ok && reason != NULL)
+        ok = scenario_refuse(error, entry->at, path, "command", reason);
+    g_free(path);
+    return ok;
+}
+
 bool scenario_check_lnet(struct scenario *scenario, char **error)
 {
     uint8_t *used = g_malloc0(scenario->endpoints);
@@ -248,27 +263,23 @@ bool scenario_check_lnet(struct scenario *scenario, char **error)
     }
     for (i = 0; ok && i < scenario->lnet.changes.count; i++) {
         struct scenario_lnet_show *change = scenario_lnet_change(scenario, i);
-        char *path = g_strdup_printf("lnet.change.%zu", i);
 
-        ok = check_nodes(scenario, &change->nodes, change->at, path, error) &&
-             check_has_lnet(used, &change->nodes, change->at, path, error);
-        if (ok && !lnet_command_known(change->command))
-            ok = scenario_refuse(error, change->at, path, "command",
-                                 "no such command; allowed: net, route and peer, add and del, "
-                                 "with the options of lnetctl");
-        g_free(path);
+        ok = check_command(scenario, used, change, "lnet.change", i,
+                           lnet_command_known(change->command)
+                               ? NULL
+                               : "no such command; allowed: net, route and peer, add and del, "
+                                 "with the options of lnetctl",
+                           error);
     }
     for (i = 0; ok && i < scenario->lnet.shows.count; i++) {
         struct scenario_lnet_show *show = scenario_lnet_show(scenario, i);
-        char *path = g_strdup_printf("lnet.show.%zu", i);
 
-        ok = check_nodes(scenario, &show->nodes, show->at, path, error) &&
-             check_has_lnet(used, &show->nodes, show->at, path, error);
-        if (ok && !lnet_show_known(show->command))
-            ok = scenario_refuse(error, show->at, path, "command",
-                                 "no such command; allowed: net show -v, peer show, route show, "
-                                 "routing show, stats show, global show, export");
-        g_free(path);
+        ok = check_command(scenario, used, show, "lnet.show", i,
+                           lnet_show_known(show->command)
+                               ? NULL
+                               : "no such command; allowed: net show -v, peer show, route show, "
+                                 "routing show, stats show, global show, export",
+                           error);
     }
     g_free(used);
     return ok;

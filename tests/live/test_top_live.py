@@ -2,6 +2,9 @@
 """jacquard top on a job of pmrun: ranks in order, where they are, what they wait for; who only watches is not counted."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 
 import jacquard
@@ -91,3 +94,11 @@ def test_who_watches_is_not_counted(job):
         found = wait_for(lambda: (now := top(job))["observers"] == 1 and now)
         assert len(found["processes"]) == 3
         other.kill()
+
+
+def test_who_watched_is_not_in_the_report(job, tmp_path):
+    assert len(top(job)["processes"]) == 3
+    victim = int(re.search(r"rank 0 of job .* pid (\d+) on", (tmp_path / "said").read_text()).group(1))
+    os.kill(victim, signal.SIGKILL)
+    report = wait_for(lambda: re.findall("^fabric: .*$", (tmp_path / "said").read_text(), re.MULTILINE))
+    assert report == ["fabric: 3 processes on 2 of 16 nodes"]

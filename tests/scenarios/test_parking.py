@@ -12,10 +12,10 @@ FOLDER = jacquard.ROOT / "scenarios"
 WAIT_FOR_SECONDS = {
     "faults/ce_node_down", "faults/ce_packet_drop", "faults/msgq_packet_drop", "faults/nic_hang", "faults/node_down", "faults/node_reboot",
     "faults/node_down_latency", "faults/node_down_pairs", "faults/packet_drop", "faults/quiesce", "faults/router_down",
-    "gni/datagrams_lost", "gni/faults/connects_late", "gni/faults/connects_lost", "gni/faults/crash_connecting",
+    "gni/datagrams_lost", "gni/faults/connects_late", "gni/faults/connects_lost", "gni/faults/crash_connecting", "gni/faults/delivery",
     "gni/faults/crash_eager", "gni/faults/crash_rendezvous", "gni/faults/crash_rma", "gni/faults/hang", "gni/faults/links",
     "gni/faults/lost_eager", "gni/faults/lost_rendezvous", "gni/faults/lost_rma", "gni/faults/queues", "gni/link_down",
-    "gni/node_down", "gni/packets_lost",
+    "gni/node_down", "gni/packets_lost", "gni/restart",
     "faults/link_down", "faults/net_packets", "madeleine/gateway_down", "madeleine/lost_packets", "madeleine/multiplexed_down", "madeleine/node_down", "packets/lost",
     "quickstart", "random/late_messages", "random/lost_messages",
 }

@@ -26,9 +26,22 @@ struct live_fabric_report *live_fabric_report_new(uint32_t nodes)
     return report;
 }
 
-void live_fabric_report_joined(struct live_fabric_report *report, const struct shm_member *member)
+/* The figures of a member, in its segment. NULL: it has none, for it only observes the fabric. */
+static const struct aries_watch *figures_of(struct shm_server *server,
+                                            const struct shm_member *member)
 {
-    if (member->node >= report->count)
+    size_t bytes;
+    const char *segment = shm_server_segment(server, member->slot, &bytes);
+
+    if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(struct aries_watch))
+        return NULL;
+    return (const struct aries_watch *)(segment + ARIES_WATCH_AT);
+}
+
+void live_fabric_report_joined(struct live_fabric_report *report, struct shm_server *server,
+                               const struct shm_member *member)
+{
+    if (member->node >= report->count || figures_of(server, member) == NULL)
         return;
     report->processes++;
     report->nodes[member->node].processes++;
@@ -38,16 +51,15 @@ void live_fabric_report_left(struct live_fabric_report *report, struct shm_serve
                              const struct shm_member *member)
 {
     struct node_report *node;
+    const struct aries_watch *figures;
     struct aries_watch watch;
-    const char *segment;
-    size_t bytes;
 
     if (member->node >= report->count)
         return;
-    segment = shm_server_segment(server, member->slot, &bytes);
-    if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(watch))
+    figures = figures_of(server, member);
+    if (figures == NULL)
         return;
-    memcpy(&watch, segment + ARIES_WATCH_AT, sizeof(watch)); /* it may have been killed just now */
+    memcpy(&watch, figures, sizeof(watch)); /* it may have been killed just now */
     if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];

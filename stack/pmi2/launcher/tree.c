@@ -254,10 +254,13 @@ static void launch(struct pmrun_tree *tree, struct below *below)
     struct pmrun_process_start start = {.pmi = -1, .key = -1, .memory_policy = -1};
     struct pmrun_process_start *const starts[] = {&start};
     int ends[2] = {-1, -1}, error = 0;
-    char *text = g_strjoinv(" ", argv);
+    char *command = g_strjoinv(" ", argv);
+    char *text = g_strdup_printf("starting the server of node %s: %s",
+                                 host_name(tree, below->first), command);
 
     tree->events->explain(tree->owner, text);
     g_free(text);
+    g_free(command);
     file = pmrun_process_find(argv[0], NULL, NULL, environment, &error);
     if (file != NULL && pipe2(ends, O_CLOEXEC) == 0) {
         start.file = file;

@@ -60,6 +60,16 @@ void sim_group_leave(struct sim_fiber *fiber)
         free(group);
 }
 
+void sim_group_leave_last(struct sim_fiber *self)
+{
+    if (self->group->first != self || self->sibling != NULL || self->unparked || self->catching_up)
+        return;
+    assert(self == sim_core.fiber && self->group->parked == 0);
+    sim_group_leave(self);
+    /* It may read what the others wrote before they ended, at any place in its cycle. */
+    self->polls.awake = POLL_CYCLE_MAX + 1;
+}
+
 /* ---- parking --------------------------------------------------------------------------------- */
 
 /* The fiber is suspended in a poll of an idle cycle: it may be parked there, at any time. */

@@ -30,7 +30,7 @@ void sim_fiber_share(struct sim_fiber *fiber, struct sim_fiber *with)
         group = calloc(1, sizeof *group);
         if (group == NULL)
             sim_panic("fibers: out of memory");
-        assert(!with->parked); /* it has not been in a group: who started `fiber`? */
+        assert(!with->parked); /* it shares memory with nobody: who started `fiber`? */
         with->group = group;
         group->first = with;
     }

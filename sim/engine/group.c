@@ -30,7 +30,7 @@ void sim_fiber_share(struct sim_fiber *fiber, struct sim_fiber *with)
         group = calloc(1, sizeof *group);
         if (group == NULL)
             sim_panic("fibers: out of memory");
-        assert(!with->parked); /* it has not been in a group: who started `fiber`? */
+        assert(!with->parked); /* it shares memory with nobody: who started `fiber`? */
         with->group = group;
         group->first = with;
     }
@@ -58,6 +58,16 @@ void sim_group_leave(struct sim_fiber *fiber)
     fiber->parked = fiber->catching_up = false;
     if (group->first == NULL)
         free(group);
+}
+
+void sim_group_leave_last(struct sim_fiber *self)
+{
+    if (self->group->first != self || self->sibling != NULL || self->unparked || self->catching_up)
+        return;
+    assert(self == sim_core.fiber && self->group->parked == 0);
+    sim_group_leave(self);
+    /* It may read what the others wrote before they ended, at any place in its cycle. */
+    self->polls.awake = POLL_CYCLE_MAX + 1;
 }
 
 /* ---- parking --------------------------------------------------------------------------------- */

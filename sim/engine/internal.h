@@ -188,6 +188,8 @@ void sim_group_unpark(struct sim_group *group);
 /* The fiber has repeated its polls up to this instant. It goes on when its turn comes. */
 void sim_group_caught_up(struct sim_fiber *self);
 void sim_group_leave(struct sim_fiber *fiber); /* it has ended, or was killed */
+/* The running fiber begins a poll. If it is alone in its group, it is parked without one again. */
+void sim_group_leave_last(struct sim_fiber *self);
 /* The running fiber is about to be suspended. */
 static inline void sim_group_suspend(struct sim_fiber *self)
 {

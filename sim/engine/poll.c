@@ -458,6 +458,8 @@ static sim_noinline bool poll_further(struct sim_fiber *self, const struct sim_w
     struct poll_history *polls = &self->polls;
     sim_time_t end = sim_core.local + cost;
 
+    if (sim_unlikely(self->group != NULL))
+        sim_group_leave_last(self);
     self->polling = true;
     if (sim_core.local > sim_core.now && settle_in_poll(self, wait, ready, end)) {
         sim_core.local = end;

@@ -2,8 +2,8 @@
 /*
  * Parking of fibers that share memory, as threads of a process do. Random processes of one to three
  * threads poll queues, read words that their other threads write without a word to anybody, take a
- * lock, wait for each other, compute and read the clock. They must do the same things at the same
- * times whether idle polls are simulated or not.
+ * lock, wait for each other, compute and read the clock, and some end. They must do the same things
+ * at the same times whether idle polls are simulated or not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,6 +40,8 @@ struct thread {
     bool marks; /* its polls are told apart by marks, not by their ids */
     bool counts; /* it counts its passes, and reads the clock in each */
     bool poked;
+    bool ends; /* after some of the things that it does */
+    bool over;
     uint64_t seen[WORDS], event_seen, passes, hash, things;
     struct sim_random random;
 };
@@ -82,7 +84,9 @@ static void arrive(struct sim_event *event)
     else
         to->event_word++;
     for (i = 0; i < to->thread_count; i++)
-        if (message->queue < QUEUES)
+        if (to->threads[i].over)
+            continue;
+        else if (message->queue < QUEUES)
             sim_notify(to->threads[i].fiber);
         else
             sim_wake(to->threads[i].fiber);
@@ -128,7 +132,8 @@ static void unlock(struct process *process)
     sim_lock_end();
     process->locked = false;
     for (i = 0; i < process->thread_count; i++)
-        sim_wake(process->threads[i].fiber);
+        if (!process->threads[i].over)
+            sim_wake(process->threads[i].fiber);
 }
 
 /* ---- what a thread does when it has found something ------------------------------------------ */
@@ -170,7 +175,8 @@ static void act(struct thread *self)
         sim_settle();
         sim_idle_break();
         other->poked = true;
-        sim_wake(other->fiber);
+        if (!other->over)
+            sim_wake(other->fiber);
         break;
     case 6:
         if (sim_clock_read() / grain % 2 == 0)
@@ -180,6 +186,10 @@ static void act(struct thread *self)
         sim_sleep_until(sim_local_time() + grain * draw(self, 500));
         process->words[draw(self, WORDS)]++;
         break;
+    }
+    if (self->ends && draw(self, 8) == 0) {
+        process->words[draw(self, WORDS)]++;
+        self->over = true;
     }
 }
 
@@ -208,7 +218,7 @@ static void follow(void *arg)
     struct process *process = self->process;
     int at = 0;
 
-    for (;;) {
+    while (!self->over) {
         const struct step *step = &self->steps[at];
         const struct sim_wait wait = {
             .text = "queue",
@@ -251,6 +261,7 @@ static void make_thread(struct thread *thread, struct sim_random *random, uint64
     int i;
 
     thread->length = 1 + (int)sim_random_below(random, STEPS);
+    thread->ends = sim_random_chance(random, 0.4);
     thread->marks = sim_random_chance(random, 0.3);
     thread->counts = sim_random_chance(random, 0.1);
     sim_random_init(&thread->random, seed, "thread", (uint64_t)number);
@@ -336,10 +347,81 @@ static void parking_of_threads_is_exact(void **state)
     assert_true(events < events_polled); /* some were parked */
 }
 
+/* ---- alone again ----------------------------------------------------------------------------- */
+
+#define ARRIVALS 200
+
+static uint32_t found;
+
+static void take_all(void *arg)
+{
+    struct process *process = arg;
+    int at;
+
+    for (at = 0;; at = (at + 1) % QUEUES) {
+        const struct sim_wait wait = {
+            .text = "queue", .what = &process->queues[at], .id = (uint32_t)at + 1};
+
+        if (sim_poll(&wait, not_empty, 7 * SIM_NS)) {
+            process->queues[at]--;
+            found++;
+        }
+    }
+}
+
+static void end_at_once(void *arg)
+{
+    (void)arg;
+    sim_sleep_until(SIM_NS);
+}
+
+/* Something is due in the window of every poll, so each poll that is simulated costs a switch. */
+static void tick(void *arg)
+{
+    (void)arg;
+    for (;;)
+        sim_sleep_until(sim_local_time() + 5 * SIM_NS);
+}
+
+/* How often fibers are switched while one takes ARRIVALS messages; `shares`: it had a thread. */
+static uint64_t switches_of_one(bool shares)
+{
+    struct sim_options options = {.seed = 1, .time_limit = ARRIVALS * SIM_US};
+    uint64_t switches;
+    int i;
+
+    sim_init(&options);
+    memset(processes, 0, sizeof processes);
+    messages_used = 0;
+    found = 0;
+    processes[0].thread_count = 1;
+    processes[0].threads[0].fiber = sim_fiber_start(take_all, &processes[0], "one", 0);
+    sim_fiber_start(tick, NULL, "ticks", 0);
+    if (shares)
+        sim_fiber_share(sim_fiber_start(end_at_once, NULL, "other", 0),
+                        processes[0].threads[0].fiber);
+    for (i = 0; i < ARRIVALS; i++)
+        send(&processes[0], i % QUEUES, (sim_time_t)i * SIM_US + 500 * SIM_NS);
+    sim_run();
+    switches = sim_core.fiber_switches;
+    sim_fini();
+    assert_int_equal(found, ARRIVALS);
+    return switches;
+}
+
+static void a_fiber_whose_threads_have_ended_is_parked_as_one_that_had_none(void **state)
+{
+    uint64_t alone = switches_of_one(false), shared = switches_of_one(true);
+
+    (void)state;
+    assert_in_range(shared, alone, alone + 40); /* once: polls until it is parked again */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parking_of_threads_is_exact),
+        cmocka_unit_test(a_fiber_whose_threads_have_ended_is_parked_as_one_that_had_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

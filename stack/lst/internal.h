@@ -26,6 +26,7 @@
 
 #define LST_NANOSECONDS 1000000000ull
 #define LST_BYTES_MAX LNET_MAX_PAYLOAD
+#define LST_BUFFERS_MAX 65536u /* of a service, whatever consoles ask for */
 
 struct lst_node;
 
@@ -106,7 +107,7 @@ struct lst_server_rpc {
 };
 
 int lst_services_start(struct lst_node *node);
-/* Adds request buffers to a service. */
+/* Adds request buffers to a service, up to LST_BUFFERS_MAX in all: more tests share those. */
 int lst_service_grow(struct lst_node *node, enum lst_service service, uint32_t buffers);
 /* Moves bulk data of the peer; bulk_done follows. */
 void lst_server_bulk(struct lst_server_rpc *rpc, bool fetch, uint64_t bits, uint32_t bytes);
@@ -182,6 +183,7 @@ struct lst_node {
     bool stopping, stopped;
     struct list_head rpcs; /* that run */
     struct list_head services[LST_SERVICES]; /* struct lst_server_rpc */
+    uint32_t buffers[LST_SERVICES]; /* how many */
     uint64_t next_bits;
     struct lst_session session;
     struct lst_counters counters; /* rpc */

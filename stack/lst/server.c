@@ -138,6 +138,10 @@ static void request_ended(struct lst_slot *slot)
 
 int lst_service_grow(struct lst_node *node, enum lst_service service, uint32_t buffers)
 {
+    uint32_t room = LST_BUFFERS_MAX - node->buffers[service];
+
+    if (buffers > room)
+        buffers = room;
     while (buffers-- > 0) {
         struct lst_server_rpc *rpc = calloc(1, sizeof(*rpc));
 
@@ -149,6 +153,7 @@ int lst_service_grow(struct lst_node *node, enum lst_service service, uint32_t b
         rpc->bulk_slot.ended = bulk_ended;
         rpc->reply_slot.ended = reply_ended;
         list_add_tail(&rpc->on_service, &node->services[service]);
+        node->buffers[service]++;
         post_buffer(rpc);
     }
     return 0;

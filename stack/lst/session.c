@@ -16,6 +16,11 @@ static bool same(const struct lst_session_id *a, const struct lst_session_id *b)
     return a->nid == b->nid && a->stamp == b->stamp;
 }
 
+static bool names_session(const struct lst_node *node, const struct lst_session_id *id)
+{
+    return node->session.exists && same(id, &node->session.id);
+}
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 static struct lst_batch *find_batch(struct lst_session *session, uint64_t id)
@@ -176,10 +181,17 @@ static void targets_moved(struct lst_server_rpc *rpc)
 {
     struct lst_work *work = calloc(1, sizeof(*work));
     uint32_t bytes = rpc->request.test.targets * (uint32_t)sizeof(*work->target);
+    int rc = rpc->bulk_status;
 
-    if (rpc->bulk_status != 0 || work == NULL) {
+    if (rc == 0 && rpc->bulk_slot.bytes != bytes)
+        rc = -EBADMSG; /* the console sent fewer targets than it said */
+    if (rc == 0 && !names_session(rpc->node, &rpc->request.test.session))
+        rc = -ESRCH; /* it ended, or another one took its place, while the targets moved */
+    if (rc == 0 && work == NULL)
+        rc = -ENOMEM;
+    if (rc != 0) {
         free(work);
-        rpc->reply.status = rpc->bulk_status != 0 ? (uint32_t)-rpc->bulk_status : ENOMEM;
+        rpc->reply.status = (uint32_t)-rc;
         lst_server_reply(rpc);
         return;
     }
@@ -216,7 +228,7 @@ static bool add_test(struct lst_server_rpc *rpc)
         return true;
     }
     if (!rpc->request.test.is_client) {
-        if (rpc->request.test.loop > 65536)
+        if (rpc->request.test.loop > LST_BUFFERS_MAX)
             rpc->reply.status = EINVAL;
         else
             rpc->reply.status =
@@ -289,7 +301,7 @@ void lst_session_handle(struct lst_server_rpc *rpc)
     struct lst_session *session = &rpc->node->session;
     const struct lst_session_id *id = named(rpc);
 
-    if (id != NULL && (!session->exists || !same(id, &session->id))) {
+    if (id != NULL && !names_session(rpc->node, id)) {
         rpc->reply.status = ESRCH;
         lst_server_reply(rpc);
         return;

@@ -120,18 +120,42 @@ static int unit_init(struct lst_unit *unit, struct lst_work *work,
     return 0;
 }
 
+static void units_free(struct lst_work *work)
+{
+    uint32_t count = work->targets * work->concurrency, i;
+
+    for (i = 0; work->units != NULL && i < count; i++) {
+        assert(!work->units[i].active);
+        if (work->units[i].rpc.bulk_memory != NULL)
+            lst_pages_free((uint8_t *)work->units[i].rpc.bulk_memory - work->offset,
+                           work->offset + work->bytes);
+    }
+    free(work->units);
+    work->units = NULL;
+}
+
+/* All units, or none: a batch that could not run for want of memory may be run again. */
+static int units_make(struct lst_work *work)
+{
+    uint32_t count = work->targets * work->concurrency, i;
+
+    work->units = calloc(count, sizeof(*work->units));
+    if (work->units == NULL)
+        return -ENOMEM;
+    for (i = 0; i < count; i++)
+        if (unit_init(&work->units[i], work, &work->target[i / work->concurrency]) != 0) {
+            units_free(work);
+            return -ENOMEM;
+        }
+    return 0;
+}
+
 int lst_units_start(struct lst_work *work)
 {
     uint32_t count = work->targets * work->concurrency, i;
 
-    if (work->units == NULL) {
-        work->units = calloc(count, sizeof(*work->units));
-        if (work->units == NULL)
-            return -ENOMEM;
-        for (i = 0; i < count; i++)
-            if (unit_init(&work->units[i], work, &work->target[i / work->concurrency]) != 0)
-                return -ENOMEM;
-    }
+    if (work->units == NULL && units_make(work) != 0)
+        return -ENOMEM;
     work->stopping = false;
     for (i = 0; i < count; i++) {
         if (work->units[i].active)
@@ -151,15 +175,7 @@ void lst_units_stop(struct lst_work *work)
 
 void lst_work_free(struct lst_work *work)
 {
-    uint32_t count = work->targets * work->concurrency, i;
-
-    for (i = 0; work->units != NULL && i < count; i++) {
-        assert(!work->units[i].active);
-        if (work->units[i].rpc.bulk_memory != NULL)
-            lst_pages_free((uint8_t *)work->units[i].rpc.bulk_memory - work->offset,
-                           work->offset + work->bytes);
-    }
-    free(work->units);
+    units_free(work);
     free(work->target);
     list_del(&work->on_batch);
     free(work);

@@ -11,6 +11,12 @@ if(TARGET lnet)
   target_link_libraries(lnet_exchange PRIVATE lnet jacquard_flags)
   set_target_properties(lnet_exchange PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   jacquard_no_whole_program(lnet_exchange)
+  # Run by tests/live/test_lst.py. The layout of the self-test's messages is its own.
+  add_executable(lst_hostile ${CMAKE_SOURCE_DIR}/tests/live/lst_hostile.c)
+  target_include_directories(lst_hostile PRIVATE ${CMAKE_SOURCE_DIR}/stack/lst ${CMAKE_SOURCE_DIR}/stack/lst/include)
+  target_link_libraries(lst_hostile PRIVATE lst port_posix lnet_static jacquard_flags)
+  set_target_properties(lst_hostile PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  jacquard_no_whole_program(lst_hostile)
 endif()
 
 # Machines that say anything: with fixed seeds for ctest, and for libFuzzer (./dev fuzz lnet_tcp).

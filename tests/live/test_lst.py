@@ -2,6 +2,7 @@
 """jacquard lst between ordinary processes: data, statistics, groups, sessions, bad commands."""
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import jacquard
 import pytest
 
 JACQUARD = jacquard.build_directory() / "bin/jacquard"
+HOSTILE = jacquard.build_directory() / "tests/lst_hostile"
 PORT = 9988
 
 
@@ -26,9 +28,9 @@ def options(address):
 
 
 @contextlib.contextmanager
-def serving(*addresses):
+def serving(*addresses, command=()):
     """Test nodes that are ready; afterwards they have to end well."""
-    nodes = [subprocess.Popen([JACQUARD, "lst", "serve", *options(address)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    nodes = [subprocess.Popen([*command, JACQUARD, "lst", "serve", *options(address)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) for address in addresses]
     try:
         for node in nodes:
@@ -129,6 +131,49 @@ def test_states_of_nodes(hosts):
         nodes[1].wait()
         done = lst(hosts(4), "new_session mine", f"add_group g {hosts('[2,3]')}@tcp")
         assert done.returncode == 1 and "lst: g:" in done.stderr
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hostile_consoles(hosts, seed):
+    """Random fields, lengths and services, sessions that end meanwhile, and less bulk data than announced: the node goes on."""
+    with serving(hosts(2)):
+        done = subprocess.run([HOSTILE, f"{hosts(2)}@tcp", str(seed), "20000"], capture_output=True, text=True, timeout=200,
+                              env=dict(os.environ, LNET_OPTIONS=f"networks=tcp({hosts(1)}) accept_port={PORT}"))
+        assert done.returncode == 0 and int(re.fullmatch(r"\d+ messages, (\d+) replies\n", done.stdout)[1]) > 1000, done.stdout + done.stderr
+        with open(f"/proc/{node.pid}/status", encoding="ascii") as status:  # 65536 request buffers of each service at most
+            used = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
+        assert used < 1 << 20
+        done = lst(hosts(3), "new_session --force s", f"add_group all {hosts(2)}@tcp",
+                   "add_test --loop 20 --from all --to all brw write check=full size=64K", "run", "sleep 1", "stat --count 1 all", "stop")
+        assert done.returncode == 0, done.stderr
+
+
+def hostile(hosts, *arguments):
+    return subprocess.run([HOSTILE, f"{hosts(2)}@tcp", *arguments], capture_output=True, text=True, timeout=200,
+                          env=dict(os.environ, LNET_OPTIONS=f"networks=tcp({hosts(1)}) accept_port={PORT}"))
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_hostile_consoles(hosts, seed):
+    """Random fields, lengths and services, sessions that end meanwhile, and less bulk data than announced: the node goes on."""
+    with serving(hosts(2)) as [node]:
+        done = hostile(hosts, seed, "10000")
+        assert done.returncode == 0 and int(re.fullmatch(r"\d+ messages, (\d+) replies\n", done.stdout)[1]) > 1000, done.stdout + done.stderr
+        with open(f"/proc/{node.pid}/status", encoding="ascii") as status:  # 65536 request buffers of each service at most
+            used = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
+        assert used < 1 << 20
+        done = lst(hosts(3), "new_session --force s", f"add_group all {hosts(2)}@tcp",
+                   "add_test --loop 20 --from all --to all brw write check=full size=64K", "run", "sleep 1", "stop")
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_batch_without_memory_may_run_again(hosts):
+    """1024 streams with buffers of 1 MiB do not fit into a node's 900 MiB: it says so each time, and goes on."""
+    with serving(hosts(2), command=("prlimit", f"--as={900 << 20}")):
+        done = hostile(hosts, "hungry")
+        assert done.returncode == 0 and done.stdout.split() == ["0", "0", str(errno.ENOMEM), str(errno.ENOMEM)], done.stdout + done.stderr
+        done = lst(hosts(3), "new_session --force t", f"add_group all {hosts(2)}@tcp", "add_test --loop 20 --from all --to all ping", "run", "stop")
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command, message", [

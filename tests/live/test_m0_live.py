@@ -364,6 +364,8 @@ DOM_INIT = ioc(READ | WRITE, 0x21, 32)
 BUF_REGISTER = ioc(WRITE, 0x26, 40)
 EVENT_WAIT = ioc(WRITE, 0x2f, 16)
 CLOSE = ioc(0, 0x4f, 0)
+STATS_BYTES = 48
+STATS = ioc(READ | WRITE, 0x4e, STATS_BYTES)
 NIDSTRS_GET = ioc(WRITE, 0x32, 16)
 TM_START = ioc(WRITE, 0x33, 8)
 BASE = 0x7f0000000000
@@ -523,6 +525,38 @@ def test_a_process_that_says_nothing(two):
     with Hostile(one) as silent, serving(one) as server:
         assert other.ping(server).returncode == 0
         assert silent.socket.recv(1) == b""
+
+
+def test_replies_that_nobody_reads(two):
+    """A process that closes its domain when its socket has no room for the reply holds nobody up, nor the daemon's end."""
+    one, other = two
+    good = memory_file()
+    stats = request(STATS, bytes(STATS_BYTES))
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with here, there:
+        here.setblocking(False)
+        fits = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:  # a reply has its head and the parameters
+                here.send(bytes(16 + STATS_BYTES))
+                fits += 1
+    with contextlib.ExitStack() as held:
+        for count in range(fits - 2, fits + 3):
+            deaf = held.enter_context(Hostile(one))
+            assert deaf.attach(good) == 0
+            for _ in range(count):
+                deaf.socket.send(stats)
+            deaf.socket.send(request(CLOSE))
+        with serving(one) as server:
+            assert other.ping("--loops", 3, server).returncode == 0
+        for count in (fits, fits + 10):  # the daemon ends while these have not read
+            deaf = Hostile(one)
+            assert deaf.attach(good) == 0
+            for _ in range(count):
+                deaf.socket.send(stats)
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(60) == 0
+    os.close(good)
 
 
 def test_another_user(two):

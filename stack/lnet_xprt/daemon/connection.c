@@ -184,8 +184,9 @@ static int open_file(struct connection *connection)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* False: the process does not listen any more. */
-static bool reply(int socket, unsigned cmd, long rc, void *params, char *out, uint64_t out_bytes)
+/* False: the process does not listen any more, or, with MSG_DONTWAIT, has left too many replies. */
+static bool reply(int socket, unsigned cmd, long rc, void *params, char *out, uint64_t out_bytes,
+                  int flags)
 {
     struct m0_live_reply head = {rc, out_bytes};
     struct iovec parts[] = {{&head, sizeof(head)},
@@ -195,7 +196,7 @@ static bool reply(int socket, unsigned cmd, long rc, void *params, char *out, ui
     ssize_t sent;
 
     do
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL | flags);
     while (sent < 0 && errno == EINTR);
     return sent >= 0;
 }
@@ -344,7 +345,7 @@ static bool begin(struct connection *connection)
         close(file);
     if (rc == 0 && cmd == M0_LNET_ARENA_ATTACH)
         rc = open_file(connection);
-    return reply(connection->socket, cmd, rc, connection->params, NULL, 0) &&
+    return reply(connection->socket, cmd, rc, connection->params, NULL, 0, 0) &&
            connection->file != NULL;
 }
 
@@ -384,7 +385,7 @@ static bool serve_one(struct connection *connection)
     if (cmd == M0_LNET_LIVE_SUBMIT)
         return rc >= 0 || reply_late(connection->socket, rc);
     return reply(connection->socket, cmd, rc, connection->params, connection->out,
-                 connection->out_bytes);
+                 connection->out_bytes, 0);
 }
 
 bool m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, int socket)
@@ -414,5 +415,5 @@ bool m0_connection_serve(struct nlx_dd *dd, const struct nlx_kcore_host *host, i
 
 void m0_connection_answer(int socket, int rc)
 {
-    (void)reply(socket, 0, rc, NULL, NULL, 0);
+    (void)reply(socket, 0, rc, NULL, NULL, 0, MSG_DONTWAIT);
 }

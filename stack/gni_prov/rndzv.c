@@ -32,6 +32,7 @@
 #define FMA_MAX                                                                       \
     65536u /* bytes by FMA, whatever the threshold is: one chain must stay below 1 MB \
             */
+#define AGAIN_BYTES 512u /* of a GET after the first attempt */
 #define NO_WORD 1u
 
 /* ---- the iterator ---------------------------------------------------------------------------- */
@@ -72,7 +73,10 @@ static gnip_noinline void find_word(struct gnip_iterator *iterator, struct piece
     piece->place = iterator->words - 1;
 }
 
-/* False: one of the vectors is at its end. */
+/*
+ * False: one of the vectors is at its end. After a failed attempt pieces are short: a GET fails
+ * when one of its packets is lost, so the chance of a long one would be the same each time.
+ */
 static bool iterator_next(struct gnip_req *recv, struct gnip_iterator *iterator,
                           struct piece *piece)
 {
@@ -106,6 +110,8 @@ static bool iterator_next(struct gnip_req *recv, struct gnip_iterator *iterator,
     piece->middle = (piece->remote & 3) == 0 && bytes >= 4;
     if (piece->middle) {
         piece->bytes = bytes & ~(uint64_t)3;
+        if (gnip_unlikely(recv->tries != 0 && piece->bytes > AGAIN_BYTES))
+            piece->bytes = AGAIN_BYTES;
     } else {
         piece->bytes = 4 - (piece->remote & 3) < bytes ? 4 - (piece->remote & 3) : bytes;
         find_word(iterator, piece);
@@ -138,6 +144,7 @@ static void copy_words(struct gnip_req *recv)
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 static int fetch(struct gnip_req *recv);
+static int post(struct gnip_txd *txd, int gets);
 static int send_fin(struct gnip_req *recv);
 
 static void run(struct gnip_req *recv, int (*work)(struct gnip_req *))
@@ -226,6 +233,23 @@ static void fetched_all(struct gnip_req *recv)
     run(recv, send_fin);
 }
 
+/* A short piece is fetched again by itself, up to the same number of attempts. */
+static gnip_cold bool fetch_again(struct gnip_req *recv, struct gnip_txd *txd)
+{
+    if (!txd->recoverable || recv->tries == 0 || recv->error != 0 ||
+        recv->ep->type == FI_EP_DGRAM || recv->vc->state != GNIP_VC_CONNECTED)
+        return false;
+    if (recv->tries + txd->tries + 1u >= recv->ep->domain->params.max_retransmits) {
+        recv->failed_final = true;
+        return false;
+    }
+    if (post(txd, 1) != 0)
+        return false;
+    txd->tries++;
+    recv->ep->domain->ctx->counts.replays++;
+    return true;
+}
+
 static void fetched(struct gnip_txd *txd, gni_return_t status)
 {
     struct gnip_req *recv = txd->req;
@@ -233,6 +257,10 @@ static void fetched(struct gnip_txd *txd, gni_return_t status)
     bool recoverable = txd->recoverable;
 
     gnip_lock(&ep->lock);
+    if (gnip_unlikely(status != GNI_RC_SUCCESS) && fetch_again(recv, txd)) {
+        gnip_unlock(&ep->lock);
+        return;
+    }
     gnip_txd_put(txd->nic, txd);
     assert(recv->pending > 0);
     recv->pending--;
@@ -331,7 +359,8 @@ static int fill(struct gnip_req *recv, struct gnip_txd *txd, struct gnip_iterato
     uint64_t local, bytes;
     int count = 0, rc;
 
-    while (count < (GNIP_CHAINS ? 3 : 1) && iterator_next(recv, &next, &piece)) {
+    while (count < (GNIP_CHAINS && recv->tries == 0 ? 3 : 1) &&
+           iterator_next(recv, &next, &piece)) {
         if (piece.middle || piece.fetch) {
             bytes = piece.middle ? piece.bytes : 4;
             if (count > 0 && by_rdma(recv, bytes))
@@ -382,6 +411,7 @@ static int fetch_next(struct gnip_req *recv)
     txd->req = recv;
     txd->vc = recv->vc;
     txd->done = fetched;
+    txd->tries = 0;
     count = fill(recv, txd, &iterator);
     rc = count;
     if (count > 0)

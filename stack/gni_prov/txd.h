@@ -30,6 +30,7 @@ struct gnip_txd { /* the part for an eager message without payload is one cache 
     struct gnip_vc *vc; /* it is not freed before the event has been handled; NULL: none */
     uint32_t id; /* index of the descriptor; also the message id of SMSG */
     bool recoverable; /* of a failed transaction: a replay may succeed */
+    uint8_t tries; /* of a rendezvous: how often it was posted again */
     bool smsg; /* it is a message, which pins its VC */
     bool collected; /* its event has been read from the queue */
     _Alignas(8) uint8_t buffer[80]; /* header of an SMSG message */

@@ -110,6 +110,12 @@ def test_a_client_and_a_server_of_vipl(compiled, tmp_path):
     assert simulate(compiled("via_server", "vipl"), tmp_path, 2, "nid00000") == ["client: 0 bad", "server: 0 bad"]
 
 
+@pytest.mark.parametrize("size", [2, 5])
+def test_peers_of_vipl_connect_to_each_other(compiled, tmp_path, size):
+    hosts = [f"nid{rank:05}" for rank in range(size)]
+    assert simulate(compiled("via_peers", "vipl"), tmp_path, size, *hosts) == [f"{host} of {size}: 0 bad" for host in hosts]
+
+
 def test_remote_writes_of_vipl_without_a_protection_tag(compiled, tmp_path):
     assert simulate(compiled("via_rdma", "vipl"), tmp_path, 2, "nid00000", "nid00001") == ["first: 0 errors", "second: 0 errors"]
 

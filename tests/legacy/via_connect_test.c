@@ -104,6 +104,185 @@ static void mad_68_connections_are_refused(void **state)
     world_run_pair(request_errors, wait_errors);
 }
 
+/* ---- connections between peers --------------------------------------------------------------- */
+
+static VIP_RETURN peer_result(VIP_VI_HANDLE vi, uint32_t from, uint32_t to, VIP_ULONG timeout,
+                              VIP_VI_ATTRIBUTES *found)
+{
+    union address here = address_of(from, 7), there = address_of(to, 7);
+
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, timeout), VIP_SUCCESS);
+    return VipConnectPeerWait(vi, found);
+}
+
+/* Both exchange a message. */
+static void peer_exchange(struct process *self, VIP_VI_HANDLE vi)
+{
+    VIP_DESCRIPTOR *taken;
+
+    CHECK(process_state(vi) == VIP_STATE_CONNECTED);
+    memset(self->arena + DATA, 'a' + (int)self->endpoint, 100);
+    CHECK(process_send(self, vi, descriptor_at(self, 0, DATA, 100)) == VIP_STATUS_DONE);
+    taken = process_wait_receive(vi, VIP_SUCCESS);
+    CHECK(self->arena[2 * DATA + 99] == 'b' - (int)self->endpoint && taken->Control.Length == 100);
+}
+
+static VIP_VI_HANDLE peer_vi(struct process *self)
+{
+    VIP_VI_HANDLE vi = process_vi(self, NULL);
+
+    IS(VipPostRecv(vi, descriptor_at(self, 1, 2 * DATA, 100), self->memory), VIP_SUCCESS);
+    return vi;
+}
+
+static sim_time_t peer_delay; /* of the second process */
+
+static void peer(struct process *self)
+{
+    VIP_VI_ATTRIBUTES found = {0};
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    if (self->endpoint == 1)
+        self->attributes.EnableRdmaWrite = VIP_FALSE;
+    vi = peer_vi(self);
+    sim_sleep_until((self->endpoint == 1 ? peer_delay : 0) + 10 * SIM_MS);
+    IS(peer_result(vi, self->endpoint, 1 - self->endpoint, VIP_INFINITE, &found), VIP_SUCCESS);
+    CHECK(found.EnableRdmaWrite == (self->endpoint == 1) && found.Ptag == NULL);
+    peer_exchange(self, vi);
+    IS(VipConnectPeerWait(vi, &found), VIP_INVALID_STATE); /* it was reported */
+    sim_sleep_until(sim_now() + 10 * SIM_MS);
+    CHECK(process_state(vi) == VIP_STATE_CONNECTED);
+}
+
+/* The requests cross, or one is in the other's host before. */
+static void peers_connect(void **state)
+{
+    static const sim_time_t delays[] = {0, SIM_US, 30 * SIM_US, 200 * SIM_US, 5 * SIM_MS};
+
+    for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
+        peer_delay = delays[i];
+        world_run_pair(peer, peer);
+    }
+}
+
+static void first_errors(struct process *self)
+{
+    union address here = address_of(0, 7), there = address_of(1, 7);
+    VIP_VI_ATTRIBUTES found;
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    vi = process_vi(self, NULL);
+    IS(VipConnectPeerRequest(vi, &there.address, &there.address, 1), VIP_INVALID_PARAMETER);
+    IS(VipConnectPeerRequest(NULL, &here.address, &there.address, 1), VIP_INVALID_PARAMETER);
+    there = address_of(99, 7);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, 1), VIP_NOT_REACHABLE);
+    there = address_of(1, 7);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, 5), VIP_SUCCESS);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, 5), VIP_INVALID_STATE);
+    CHECK(process_state(vi) == VIP_STATE_CONNECT_PENDING);
+    IS(VipConnectPeerDone(vi, NULL), VIP_INVALID_PARAMETER);
+    IS(VipConnectPeerDone(vi, &found), VIP_NOT_DONE);
+    IS(VipConnectPeerWait(vi, &found), VIP_TIMEOUT);
+    CHECK(sim_now() >= 5 * SIM_MS && sim_now() < 6 * SIM_MS && process_state(vi) == VIP_STATE_IDLE);
+    /* at 10 ms the other side finds no request; both have one at 30 ms, with other attributes */
+    sim_sleep_until(30 * SIM_MS);
+    IS(peer_result(vi, 0, 1, 100, &found), VIP_INVALID_MTU);
+    IS(VipConnectPeerDone(vi, &found), VIP_INVALID_STATE);
+    sim_sleep_until(50 * SIM_MS);
+    self->attributes.ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY;
+    IS(VipSetViAttributes(vi, &self->attributes), VIP_SUCCESS);
+    IS(peer_result(vi, 0, 1, 100, &found), VIP_INVALID_RELIABILITY_LEVEL);
+    sim_sleep_until(70 * SIM_MS);
+    self->attributes.ReliabilityLevel = VIP_SERVICE_UNRELIABLE;
+    IS(VipSetViAttributes(vi, &self->attributes), VIP_SUCCESS);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, VIP_INFINITE), VIP_SUCCESS);
+    while (VipConnectPeerDone(vi, &found) == VIP_NOT_DONE)
+        sim_sleep_until(sim_now() + SIM_US);
+    CHECK(process_state(vi) == VIP_STATE_CONNECTED);
+    sim_sleep_until(100 * SIM_MS);
+    IS(VipDisconnect(vi), VIP_SUCCESS);
+    net_link_set_alive(world_net, 0, net_routers(world_net) + 2, 0, false);
+    there = address_of(2, 7);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, VIP_INFINITE), VIP_SUCCESS);
+    IS(VipConnectPeerWait(vi, &found), VIP_NOT_REACHABLE);
+    IS(VipDestroyVi(vi), VIP_SUCCESS);
+}
+
+static void second_errors(struct process *self)
+{
+    union address here = address_of(1, 7), from;
+    VIP_VI_ATTRIBUTES found;
+    VIP_CONN_HANDLE connection;
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    vi = process_vi(self, NULL);
+    IS(VipConnectWait(self->nic, &here.address, 4, &from.address, &found, &connection),
+       VIP_TIMEOUT); /* it does not see a peer's request */
+    sim_sleep_until(10 * SIM_MS);
+    IS(peer_result(vi, 1, 0, 5, &found), VIP_TIMEOUT); /* the first one's was withdrawn */
+    self->attributes.MaxTransferSize = 1000;
+    IS(VipSetViAttributes(vi, &self->attributes), VIP_SUCCESS);
+    sim_sleep_until(30 * SIM_MS);
+    IS(peer_result(vi, 1, 0, 100, &found), VIP_INVALID_MTU);
+    sim_sleep_until(55 * SIM_MS);
+    IS(peer_result(vi, 1, 0, 100, &found), VIP_INVALID_RELIABILITY_LEVEL);
+    self->attributes.MaxTransferSize = 32768;
+    IS(VipSetViAttributes(vi, &self->attributes), VIP_SUCCESS);
+    sim_sleep_until(72 * SIM_MS);
+    IS(peer_result(vi, 1, 0, 100, &found), VIP_SUCCESS);
+    sim_sleep_until(110 * SIM_MS);
+    CHECK(process_state(vi) == VIP_STATE_ERROR);
+    sim_sleep_until(150 * SIM_MS);
+}
+
+static void requests_of_peers_fail(void **state)
+{
+    world_run_pair(first_errors, second_errors);
+}
+
+static VIP_VI_STATE late_state;
+static sim_time_t gives_up_at;
+
+static void gives_up(struct process *self)
+{
+    VIP_VI_ATTRIBUTES found;
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    vi = process_vi(self, NULL);
+    gives_up_at = sim_now() + 20 * SIM_MS;
+    IS(peer_result(vi, 0, 1, 20, &found), VIP_TIMEOUT);
+    IS(VipDestroyVi(vi), VIP_SUCCESS);
+    sim_sleep_until(60 * SIM_MS);
+}
+
+static void comes_late(struct process *self)
+{
+    union address here = address_of(1, 7), there = address_of(0, 7);
+    VIP_VI_ATTRIBUTES found;
+    VIP_VI_HANDLE vi;
+
+    process_open(self);
+    vi = process_vi(self, NULL);
+    sim_sleep_until(10 * SIM_MS);
+    sim_sleep_until(gives_up_at - 5 * SIM_US); /* too late for an answer in time */
+    CHECK(world_devices()->hosts[1].offers != NULL);
+    IS(VipConnectPeerRequest(vi, &here.address, &there.address, 10), VIP_SUCCESS);
+    sim_sleep_until(50 * SIM_MS);
+    IS(VipConnectPeerDone(vi, &found), VIP_SUCCESS);
+    late_state = process_state(vi);
+    CHECK(world_devices()->hosts[0].offers == NULL && world_devices()->hosts[1].offers == NULL);
+}
+
+static void a_peer_gives_up_while_the_other_one_connects(void **state)
+{
+    world_run_pair(gives_up, comes_late);
+    assert_int_equal(late_state, VIP_STATE_ERROR);
+}
+
 /* A process is killed, or its host dies: the peer learns it. */
 static sim_time_t killed_at, noticed_at;
 static bool host_dies;
@@ -331,6 +510,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mad_68_connections_are_refused),
+        cmocka_unit_test(peers_connect),
+        cmocka_unit_test(requests_of_peers_fail),
+        cmocka_unit_test(a_peer_gives_up_while_the_other_one_connects),
         cmocka_unit_test(a_dead_peer_is_noticed),
         cmocka_unit_test(handlers_and_completion_queues),
         cmocka_unit_test(frames_are_lost),

@@ -213,9 +213,9 @@ static void vi_main(struct process *self)
     IS(VipRecvWait(vi, 1, &taken), VIP_ERROR_RESOURCE); /* attached to a completion queue */
     IS(VipSendWait(vi, 1, &taken), VIP_TIMEOUT);
     IS(VipDisconnect(vi), VIP_INVALID_STATE);
-    IS(VipConnectPeerWait(vi, &found), VIP_ERROR_NOT_SUPPORTED);
-    IS(VipConnectPeerDone(vi, &found), VIP_ERROR_NOT_SUPPORTED);
-    IS(VipConnectPeerRequest(vi, NULL, NULL, 0), VIP_ERROR_NOT_SUPPORTED);
+    IS(VipConnectPeerWait(vi, &found), VIP_INVALID_STATE); /* there is no request */
+    IS(VipConnectPeerDone(vi, &found), VIP_INVALID_STATE);
+    IS(VipConnectPeerRequest(vi, NULL, NULL, 0), BAD);
 
     /* a receive may be posted before there is a connection, a send is flushed */
     IS(VipPostRecv(vi, (VIP_DESCRIPTOR *)(self->arena + 32), self->memory), BAD);

@@ -296,6 +296,15 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
 VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
                              VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout,
                              VIP_VI_ATTRIBUTES *RemoteViAttributes);
+/*
+ * Connections between peers: both sides name each other's address and discriminator, and neither
+ * waits for the other. VipConnectPeerRequest() makes a request, which is pending for `Timeout`;
+ * VIP_INVALID_STATE: the VI is not idle; VIP_NOT_REACHABLE: there is no such host.
+ * VipConnectPeerDone() asks for the result, VipConnectPeerWait() waits for it: VIP_NOT_DONE (Done
+ * only); VIP_SUCCESS; VIP_TIMEOUT; VIP_NOT_REACHABLE; VIP_INVALID_RELIABILITY_LEVEL,
+ * VIP_INVALID_MTU or VIP_INVALID_QOS on both sides if the attributes of the VIs differ;
+ * VIP_INVALID_STATE: no request is pending. After an error the VI is idle.
+ */
 VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
                                  VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout);
 VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteAttributes);

@@ -7,10 +7,7 @@
 enum { DATA_MAX = 4096 };
 
 struct sci_local_data_interrupt {
-    struct sci_local_data_interrupt *next, *on_card;
-    struct sci_desc *desc;
-    struct sci_card *card;
-    unsigned number;
+    struct sci_interrupt base;
     GQueue arrived; /* of GBytes, oldest first */
     GPtrArray *waiters;
     sci_cb_data_interrupt_t callback;
@@ -18,75 +15,29 @@ struct sci_local_data_interrupt {
 };
 
 struct sci_remote_data_interrupt {
-    struct sci_remote_data_interrupt *next;
-    struct sci_desc *desc;
-    struct sci_card *card, *to;
-    unsigned number;
+    struct sci_interrupt_peer base;
 };
-
-/* One on the wire. */
-struct message {
-    struct sim_timer timer;
-    struct sci_card *card, *to;
-    unsigned number, length;
-    char data[];
-};
-
-static struct sci_local_data_interrupt *find(const struct sci_card *card, unsigned number)
-{
-    struct sci_local_data_interrupt *each = card->data_interrupts;
-
-    while (each != NULL && each->number != number)
-        each = each->on_card;
-    return each;
-}
 
 void SCICreateDataInterrupt(sci_desc_t desc, sci_local_data_interrupt_t *interrupt,
                             unsigned adapter, unsigned *number, sci_cb_data_interrupt_t callback,
                             void *arg, unsigned flags, sci_error_t *error)
 {
-    struct sci_card *card = sci_card_find(adapter, error);
-    bool fixed = (flags & SCI_FLAG_FIXED_INTNO) != 0;
-    struct sci_local_data_interrupt *made;
+    struct sci_local_data_interrupt *made =
+        sci_interrupt_new(interrupt != NULL ? desc : NULL, SCI_INTERRUPT_DATA, sizeof(*made),
+                          adapter, number, flags, error);
 
-    if (card == NULL || !sci_flags_ok(flags, SCI_FLAG_FIXED_INTNO | SCI_FLAG_USE_CALLBACK, error) ||
-        sci_fails(error, desc == NULL || interrupt == NULL || number == NULL
-                             ? SCI_ERR_ILLEGAL_PARAMETER
-                         : fixed && find(card, *number) != NULL ? SCI_ERR_BUSY
-                                                                : SCI_ERR_OK))
+    if (made == NULL)
         return;
-    while (!fixed && find(card, card->next_data_interrupt) != NULL)
-        card->next_data_interrupt++;
-    if (!fixed)
-        *number = card->next_data_interrupt++;
-    made = g_new0(struct sci_local_data_interrupt, 1);
-    made->desc = desc;
-    made->card = card;
-    made->number = *number;
     made->waiters = g_ptr_array_new();
     g_queue_init(&made->arrived);
     made->callback = (flags & SCI_FLAG_USE_CALLBACK) != 0 ? callback : NULL;
     made->arg = arg;
-    made->next = desc->data_interrupts;
-    desc->data_interrupts = made;
-    made->on_card = card->data_interrupts;
-    card->data_interrupts = made;
-    desc->objects++;
     *interrupt = made;
 }
 
 static void local_free(struct sci_local_data_interrupt *interrupt)
 {
-    struct sci_local_data_interrupt **place = &interrupt->desc->data_interrupts;
-
-    while (*place != interrupt)
-        place = &(*place)->next;
-    *place = interrupt->next;
-    place = &interrupt->card->data_interrupts;
-    while (*place != interrupt)
-        place = &(*place)->on_card;
-    *place = interrupt->on_card;
-    interrupt->desc->objects--;
+    sci_interrupt_unlink(&interrupt->base);
     while (!g_queue_is_empty(&interrupt->arrived))
         g_bytes_unref(g_queue_pop_head(&interrupt->arrived));
     g_ptr_array_unref(interrupt->waiters);
@@ -135,59 +86,29 @@ void SCIConnectDataInterrupt(sci_desc_t desc, sci_remote_data_interrupt_t *inter
                              unsigned adapter, unsigned number, unsigned timeout, unsigned flags,
                              sci_error_t *error)
 {
-    struct sci_card *card = sci_card_find(adapter, error), *to;
-    struct sci_remote_data_interrupt *made;
+    struct sci_remote_data_interrupt *made =
+        sci_interrupt_connect(interrupt != NULL ? desc : NULL, SCI_INTERRUPT_DATA, sizeof(*made),
+                              node, adapter, number, timeout, flags, error);
 
-    if (card == NULL || !sci_flags_ok(flags, 0, error) ||
-        sci_fails(error,
-                  desc == NULL || interrupt == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK))
-        return;
-    to = sci_card_of_node(card, node);
-    if (sci_fails(error, to == NULL ? SCI_ERR_ILLEGAL_NODEID : SCI_ERR_OK) ||
-        !sci_connecting(card, timeout, error) || sci_fails(error, sci_access(card, to)) ||
-        sci_fails(error, find(to, number) == NULL ? SCI_ERR_NO_SUCH_INTNO : SCI_ERR_OK))
-        return;
-    made = g_new0(struct sci_remote_data_interrupt, 1);
-    made->desc = desc;
-    made->card = card;
-    made->to = to;
-    made->number = number;
-    made->next = desc->remote_data_interrupts;
-    desc->remote_data_interrupts = made;
-    desc->objects++;
-    *interrupt = made;
-}
-
-static void remote_free(struct sci_remote_data_interrupt *interrupt)
-{
-    struct sci_remote_data_interrupt **place = &interrupt->desc->remote_data_interrupts;
-
-    while (*place != interrupt)
-        place = &(*place)->next;
-    *place = interrupt->next;
-    interrupt->desc->objects--;
-    g_free(interrupt);
+    if (made != NULL)
+        *interrupt = made;
 }
 
 void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned flags,
                                 sci_error_t *error)
 {
-    if (sci_flags_ok(flags, 0, error) &&
-        !sci_fails(error, interrupt == NULL ? SCI_ERR_ILLEGAL_PARAMETER : SCI_ERR_OK))
-        remote_free(interrupt);
+    sci_interrupt_disconnect(interrupt != NULL ? &interrupt->base : NULL, flags, error);
 }
 
 static void arrive(struct sim_event *event)
 {
-    struct message *message = sim_container_of(event, struct message, timer.event);
-    struct legacy_packet packet = {.source = message->card->endpoint,
-                                   .target = message->to->endpoint,
-                                   .bytes = SCI_LINE_BYTES + message->length,
-                                   .what = "interrupt with data"};
-    struct sci_local_data_interrupt *interrupt = find(message->to, message->number);
+    struct sci_interrupt_message *message =
+        sim_container_of(event, struct sci_interrupt_message, timer.event);
+    struct sci_local_data_interrupt *interrupt =
+        (struct sci_local_data_interrupt *)sci_interrupt_find(message->to, SCI_INTERRUPT_DATA,
+                                                              message->number);
 
-    if (interrupt != NULL &&
-        legacy_transmit(message->card->devices->network, &packet) == LEGACY_DELIVERED) {
+    if (interrupt != NULL && sci_interrupt_delivered(message, "interrupt with data")) {
         if (interrupt->callback != NULL)
             interrupt->callback(interrupt->arg, interrupt, message->data, message->length,
                                 SCI_ERR_OK);
@@ -201,38 +122,16 @@ static void arrive(struct sim_event *event)
 void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, const void *data,
                              unsigned length, unsigned flags, sci_error_t *error)
 {
-    struct legacy_network *network;
-    struct message *message;
-    unsigned lines;
-
-    if (!sci_flags_ok(flags, 0, error) ||
-        sci_fails(error, interrupt == NULL || (data == NULL && length != 0)
-                             ? SCI_ERR_ILLEGAL_PARAMETER
-                         : length > DATA_MAX ? SCI_ERR_OUT_OF_RANGE
-                                             : SCI_ERR_OK))
-        return;
-    sim_settle();
-    if (sci_fails(error, sci_access(interrupt->card, interrupt->to)))
-        return;
-    network = interrupt->card->devices->network;
-    lines = 1 + (length + SCI_LINE_BYTES - 1) / SCI_LINE_BYTES;
-    message = g_malloc0(sizeof(*message) + length);
-    message->card = interrupt->card;
-    message->to = interrupt->to;
-    message->number = interrupt->number;
-    message->length = length;
-    if (length != 0)
-        memcpy(message->data, data, length);
-    message->timer.event.fire = arrive;
-    sim_timer_arm(&message->timer, legacy_occupy(&interrupt->card->link, sim_now(),
-                                                 legacy_service(network, SCI_LINE_US, lines)) +
-                                       legacy_service(network, SCI_BASE_US, 1));
+    if (sci_flags_ok(flags, 0, error) &&
+        !sci_fails(error, interrupt == NULL || (data == NULL && length != 0)
+                              ? SCI_ERR_ILLEGAL_PARAMETER
+                          : length > DATA_MAX ? SCI_ERR_OUT_OF_RANGE
+                                              : SCI_ERR_OK))
+        sci_interrupt_send(&interrupt->base, data, length, arrive, error);
 }
 
 void sci_data_interrupts_release(struct sci_desc *desc)
 {
-    while (desc->data_interrupts != NULL)
-        local_free(desc->data_interrupts);
-    while (desc->remote_data_interrupts != NULL)
-        remote_free(desc->remote_data_interrupts);
+    while (desc->interrupts[SCI_INTERRUPT_DATA] != NULL)
+        local_free((struct sci_local_data_interrupt *)desc->interrupts[SCI_INTERRUPT_DATA]);
 }

@@ -46,6 +46,8 @@ struct sci_memory {
 
 struct sci_line;
 
+enum sci_interrupt_kind { SCI_INTERRUPT_PLAIN, SCI_INTERRUPT_DATA, SCI_INTERRUPT_KINDS };
+
 /* The card of an endpoint. */
 struct sci_card {
     struct sci_devices *devices;
@@ -60,9 +62,11 @@ struct sci_card {
     uint64_t batch; /* lines that left without a pause in between, */
     sim_time_t batch_began; /* since then */
     struct sci_local_segment *segments;
-    struct sci_local_interrupt *interrupts;
-    struct sci_local_data_interrupt *data_interrupts;
-    unsigned next_interrupt, next_data_interrupt, next_id;
+    struct {
+        struct sci_interrupt *first;
+        unsigned next; /* number */
+    } interrupts[SCI_INTERRUPT_KINDS];
+    unsigned next_id;
 };
 
 /* An event of a segment, kept for the calls that wait for one. */
@@ -98,10 +102,8 @@ struct sci_desc {
     struct sci_remote_segment *remotes;
     struct sci_map *maps;
     struct sci_dma_queue *queues;
-    struct sci_local_interrupt *interrupts;
-    struct sci_remote_interrupt *remote_interrupts;
-    struct sci_local_data_interrupt *data_interrupts;
-    struct sci_remote_data_interrupt *remote_data_interrupts;
+    struct sci_interrupt *interrupts[SCI_INTERRUPT_KINDS];
+    struct sci_interrupt_peer *interrupt_peers[SCI_INTERRUPT_KINDS];
     struct sci_block_transfer *blocks;
 };
 
@@ -216,9 +218,51 @@ void sci_events_free(struct sci_events *events);
 /* ---- DMA, blocks and interrupts ---- */
 
 void sci_blocks_release(struct sci_desc *desc);
-void sci_data_interrupts_release(struct sci_desc *desc);
-
 void sci_dma_release(struct sci_desc *desc);
-void sci_interrupts_release(struct sci_desc *desc);
+void sci_data_interrupts_release(struct sci_desc *desc);
+void sci_interrupts_release(struct sci_desc *desc); /* and connections to both kinds */
+
+/* ---- both kinds of interrupts (interrupt_list.c) ---- */
+
+struct sci_interrupt { /* begins each local one */
+    struct sci_interrupt *next, *on_card;
+    enum sci_interrupt_kind kind;
+    struct sci_desc *desc;
+    struct sci_card *card;
+    unsigned number;
+};
+
+struct sci_interrupt_peer { /* begins each remote one */
+    struct sci_interrupt_peer *next;
+    enum sci_interrupt_kind kind;
+    struct sci_desc *desc;
+    struct sci_card *card, *to;
+    unsigned number;
+};
+
+struct sci_interrupt_message { /* on the wire */
+    struct sim_timer timer;
+    struct sci_card *card, *to;
+    unsigned number, length;
+    char data[];
+};
+
+struct sci_interrupt *sci_interrupt_find(const struct sci_card *card, enum sci_interrupt_kind kind,
+                                         unsigned number);
+/* `size` zeroed bytes that begin with a struct sci_interrupt, in its lists. NULL: *error. */
+void *sci_interrupt_new(sci_desc_t desc, enum sci_interrupt_kind kind, size_t size,
+                        unsigned adapter, unsigned *number, unsigned flags, sci_error_t *error);
+void sci_interrupt_unlink(struct sci_interrupt *interrupt);
+/* The same with a struct sci_interrupt_peer. */
+void *sci_interrupt_connect(sci_desc_t desc, enum sci_interrupt_kind kind, size_t size,
+                            unsigned node, unsigned adapter, unsigned number, unsigned timeout,
+                            unsigned flags, sci_error_t *error);
+void sci_interrupt_disconnect(struct sci_interrupt_peer *peer, unsigned flags, sci_error_t *error);
+void sci_interrupt_peers_release(struct sci_desc *desc);
+/* A message that the event's `arrive` frees. */
+void sci_interrupt_send(const struct sci_interrupt_peer *peer, const void *data, unsigned length,
+                        void (*arrive)(struct sim_event *event), sci_error_t *error);
+/* Whether the network has brought it. */
+bool sci_interrupt_delivered(const struct sci_interrupt_message *message, const char *what);
 
 #endif

@@ -14,11 +14,6 @@
 #include <glib.h>
 #include <string.h>
 
-struct address {
-    uint16_t host_length, discriminator_length;
-    uint8_t bytes[VIA_ADDRESS_BYTES + VIA_DISCRIMINATOR_MAX];
-};
-
 struct via_request {
     struct via_request *next;
     struct via_devices *devices;
@@ -30,7 +25,7 @@ struct via_request {
     bool offered; /* a process has got it from VipConnectWait */
     struct via_process *acceptor; /* that has got it */
     void *handle; /* in that process */
-    struct address from, to;
+    struct via_address from, to;
     uint32_t source;
     VIP_VI_ATTRIBUTES attributes, peer_attributes;
 };
@@ -39,7 +34,7 @@ struct via_listener {
     struct via_listener *next;
     struct via_process *process;
     uint32_t number;
-    struct address address;
+    struct via_address address;
     struct via_request *request; /* that came */
 };
 
@@ -73,18 +68,18 @@ static void request_release(struct via_request *request)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-static bool read_address(const VIP_NET_ADDRESS *address, struct address *read)
+bool via_address_read(const VIP_NET_ADDRESS *address, struct via_address *read)
 {
     if (address == NULL || address->HostAddressLen != VIA_ADDRESS_BYTES ||
         address->DiscriminatorLen > VIA_DISCRIMINATOR_MAX)
         return false;
-    *read = (struct address){address->HostAddressLen, address->DiscriminatorLen, {0}};
+    *read = (struct via_address){address->HostAddressLen, address->DiscriminatorLen, {0}};
     memcpy(read->bytes, address->HostAddress,
            (size_t)address->HostAddressLen + address->DiscriminatorLen);
     return true;
 }
 
-static void write_address(const struct address *address, VIP_NET_ADDRESS *write)
+static void write_address(const struct via_address *address, VIP_NET_ADDRESS *write)
 {
     write->HostAddressLen = address->host_length;
     write->DiscriminatorLen = address->discriminator_length;
@@ -92,7 +87,7 @@ static void write_address(const struct address *address, VIP_NET_ADDRESS *write)
            (size_t)address->host_length + address->discriminator_length);
 }
 
-static bool is_own(const struct via_nic *nic, const struct address *address)
+bool via_address_is_own(const struct via_nic *nic, const struct via_address *address)
 {
     return memcmp(address->bytes, nic->address, VIA_ADDRESS_BYTES) == 0;
 }
@@ -127,11 +122,12 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
     sim_time_t deadline = via_deadline(Timeout);
     struct via_process *process;
     struct via_host *host;
-    struct address address;
+    struct via_address address;
     uint32_t number;
 
-    if (nic == NULL || !read_address(LocalAddr, &address) || !is_own(nic, &address) ||
-        RemoteAddr == NULL || RemoteViAttributes == NULL || ConnHandle == NULL)
+    if (nic == NULL || !via_address_read(LocalAddr, &address) ||
+        !via_address_is_own(nic, &address) || RemoteAddr == NULL || RemoteViAttributes == NULL ||
+        ConnHandle == NULL)
         return VIP_INVALID_PARAMETER;
     process = nic->process;
     host = &process->devices->hosts[process->endpoint];
@@ -165,7 +161,7 @@ static void let_go(struct via_request *request)
     request_release(request);
 }
 
-static VIP_RETURN compare(const VIP_VI_ATTRIBUTES *a, const VIP_VI_ATTRIBUTES *b)
+VIP_RETURN via_attributes_compare(const VIP_VI_ATTRIBUTES *a, const VIP_VI_ATTRIBUTES *b)
 {
     if (a->ReliabilityLevel != b->ReliabilityLevel)
         return VIP_INVALID_RELIABILITY_LEVEL;
@@ -174,7 +170,7 @@ static VIP_RETURN compare(const VIP_VI_ATTRIBUTES *a, const VIP_VI_ATTRIBUTES *b
     return a->QoS != b->QoS ? VIP_INVALID_QOS : VIP_SUCCESS;
 }
 
-static void set_connected(struct via_vi *vi, uint32_t peer, uint32_t endpoint)
+void via_vi_connect(struct via_vi *vi, uint32_t peer, uint32_t endpoint)
 {
     vi->state = VIP_STATE_CONNECTED;
     vi->era++;
@@ -194,7 +190,7 @@ VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
         return VIP_INVALID_PARAMETER;
     if (vi->state != VIP_STATE_IDLE)
         return VIP_INVALID_STATE;
-    rc = compare(&vi->attributes, &request->attributes);
+    rc = via_attributes_compare(&vi->attributes, &request->attributes);
     if (rc != VIP_SUCCESS)
         return rc; /* another VI may be tried */
     sim_spend(legacy_service(request->devices->network, VIA_POST, 1));
@@ -202,7 +198,7 @@ VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
         let_go(request);
         return VIP_TIMEOUT;
     }
-    set_connected(vi, request->vi, request->source);
+    via_vi_connect(vi, request->vi, request->source);
     request->peer = vi->number;
     request->peer_attributes = vi->attributes;
     via_send_control(request->devices, VIA_ACCEPT, vi->nic->process->endpoint, request->source,
@@ -227,8 +223,8 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
 
 /* ---- the active side ------------------------------------------------------------------------- */
 
-static struct via_request *request_new(struct via_vi *vi, const struct address *from,
-                                       const struct address *to, uint32_t endpoint)
+static struct via_request *request_new(struct via_vi *vi, const struct via_address *from,
+                                       const struct via_address *to, uint32_t endpoint)
 {
     struct via_devices *devices = vi->nic->process->devices;
     struct via_request *request = g_new0(struct via_request, 1);
@@ -255,12 +251,12 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
     sim_time_t deadline = via_deadline(Timeout);
     struct via_process *process;
     struct via_request *request;
-    struct address from, to;
+    struct via_address from, to;
     uint32_t endpoint, number;
     VIP_RETURN rc;
 
-    if (vi == NULL || RemoteViAttributes == NULL || !read_address(LocalAddr, &from) ||
-        !read_address(RemoteAddr, &to) || !is_own(vi->nic, &from))
+    if (vi == NULL || RemoteViAttributes == NULL || !via_address_read(LocalAddr, &from) ||
+        !via_address_read(RemoteAddr, &to) || !via_address_is_own(vi->nic, &from))
         return VIP_INVALID_PARAMETER;
     if (vi->state != VIP_STATE_IDLE)
         return VIP_INVALID_STATE;
@@ -295,28 +291,9 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
     return rc;
 }
 
-VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
-                                 VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout)
-{
-    (void)LocalAddr, (void)RemoteAddr, (void)Timeout;
-    return via_vi_get(ViHandle) != NULL ? VIP_ERROR_NOT_SUPPORTED : VIP_INVALID_PARAMETER;
-}
-
-VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteAttributes)
-{
-    (void)RemoteAttributes;
-    return via_vi_get(ViHandle) != NULL ? VIP_ERROR_NOT_SUPPORTED : VIP_INVALID_PARAMETER;
-}
-
-VIP_RETURN VipConnectPeerWait(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteAttributes)
-{
-    (void)RemoteAttributes;
-    return via_vi_get(ViHandle) != NULL ? VIP_ERROR_NOT_SUPPORTED : VIP_INVALID_PARAMETER;
-}
-
 /* ---- what the kernels do --------------------------------------------------------------------- */
 
-static bool same_discriminator(const struct address *a, const struct address *b)
+static bool same_discriminator(const struct via_address *a, const struct via_address *b)
 {
     return a->discriminator_length == b->discriminator_length &&
            memcmp(a->bytes + a->host_length, b->bytes + b->host_length, a->discriminator_length) ==
@@ -361,7 +338,7 @@ static void answer_arrived(struct via_message *message)
     request->state = message->kind == VIA_ACCEPT ? ACCEPTED : REFUSED;
     request->answer = message->answer;
     if (message->kind == VIA_ACCEPT)
-        set_connected(vi, message->from, message->source);
+        via_vi_connect(vi, message->from, message->source);
     via_process_wake(vi->nic->process);
 }
 
@@ -370,6 +347,8 @@ void via_connect_unreachable(const struct via_message *message)
     struct via_request *request = find_request(message->devices, message->request);
     struct via_vi *vi = via_vi_number(message->devices, message->from);
 
+    if (message->kind == VIA_PEER_REQUEST)
+        via_peer_unreachable(message);
     if (message->kind != VIA_REQUEST || request == NULL || request->given_up || vi == NULL)
         return;
     request->state = REFUSED;
@@ -388,6 +367,10 @@ void via_connect_arrived(struct via_message *message)
     case VIA_ACCEPT:
     case VIA_REFUSE:
         answer_arrived(message);
+        return;
+    case VIA_PEER_REQUEST:
+    case VIA_PEER_WITHDRAWAL:
+        via_peer_arrived(message);
         return;
     default:
         vi = via_vi_number(message->devices, message->to);

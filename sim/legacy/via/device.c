@@ -54,6 +54,8 @@ static void destroy(void *arg)
     while (devices->processes != NULL)
         via_process_end(devices->processes);
     via_messages_free(devices);
+    for (uint32_t i = 0; i < devices->network->endpoints; i++)
+        via_peer_offers_free(&devices->hosts[i]);
     if (handlers != NULL)
         g_hash_table_destroy(handlers);
     handlers = NULL;

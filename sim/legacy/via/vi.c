@@ -101,6 +101,7 @@ void via_vi_free(struct via_vi *vi)
 
     notify_peer(vi);
     via_connect_forget(vi);
+    via_peer_forget(vi);
     via_queue_free(&vi->send);
     via_queue_free(&vi->receive);
     assert(devices->vis[vi->number] == vi);
@@ -188,6 +189,7 @@ VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
     if (vi->state != VIP_STATE_CONNECTED && vi->state != VIP_STATE_ERROR)
         return VIP_INVALID_STATE;
     notify_peer(vi);
+    via_peer_forget(vi);
     vi->state = VIP_STATE_IDLE;
     vi->era++;
     via_queue_flush(&vi->send);

@@ -58,6 +58,8 @@ enum {
     VIA_HANDLE_CONNECTION
 };
 
+struct via_offer;
+
 struct via_devices {
     struct legacy_network *network;
     struct via_host *hosts; /* by endpoint */
@@ -77,6 +79,7 @@ struct via_devices {
 struct via_host {
     struct legacy_resource kernel, wire, input, interrupt;
     struct via_listener *listeners; /* oldest first */
+    struct via_offer *offers; /* requests of peers that nobody here has made; oldest first */
 };
 
 /* ---- a process ------------------------------------------------------------------------------- */
@@ -219,6 +222,11 @@ struct via_queue {
     void *context;
 };
 
+struct via_address {
+    uint16_t host_length, discriminator_length;
+    uint8_t bytes[VIA_ADDRESS_BYTES + VIA_DISCRIMINATOR_MAX];
+};
+
 struct via_vi {
     struct via_nic *nic;
     struct via_vi *next;
@@ -231,6 +239,7 @@ struct via_vi {
     struct via_queue send, receive;
     uint32_t era; /* counts connections, so that what belongs to an old one is found out */
     sim_time_t ordered; /* nothing of it arrives before what it sent earlier */
+    struct via_peer *peer_request; /* of VipConnectPeerRequest(); NULL: none */
 };
 
 struct via_vi *via_vi_get(VIP_VI_HANDLE handle);
@@ -269,6 +278,8 @@ enum via_kind {
     VIA_ACCEPT,
     VIA_REFUSE,
     VIA_DISCONNECT,
+    VIA_PEER_REQUEST, /* `data` is a struct via_offer */
+    VIA_PEER_WITHDRAWAL,
     VIA_SUSPICION /* an event of one host, and no message */
 };
 
@@ -278,7 +289,9 @@ struct via_message {
     struct via_message *next, **link; /* of all that exist */
     enum via_kind kind;
     uint32_t source, target; /* endpoints */
-    uint32_t from, to; /* VIs; REQUEST, ACCEPT, REFUSE: the requester's */
+    /* VIs; REQUEST, ACCEPT, REFUSE: the requester's; PEER_REQUEST: `to` is VIA_NO_VI unless known
+     */
+    uint32_t from, to;
     struct via_work *work; /* of the sending VI, if that is still in the same era */
     uint32_t era;
     uint32_t request; /* number of a connection that is being made */
@@ -300,6 +313,8 @@ void via_send(struct via_vi *vi, struct via_work *work);
 void via_send_control(struct via_devices *devices, enum via_kind kind, uint32_t source,
                       uint32_t target, uint32_t from, uint32_t to, uint32_t request,
                       VIP_RETURN answer);
+void via_send_offer(struct via_devices *devices, const struct via_offer *offer, uint32_t target,
+                    uint32_t to);
 void via_place(struct via_message *message); /* it has arrived: DATA, RDMA_WRITE */
 void via_messages_free(struct via_devices *devices);
 /* The send that a message came from is done. */
@@ -312,5 +327,28 @@ void via_connect_unreachable(const struct via_message *message); /* it is lost *
 /* What the process waits for, and connections that wait for it, are no more. */
 void via_connect_end(struct via_process *process);
 void via_connect_forget(struct via_vi *vi);
+bool via_address_read(const VIP_NET_ADDRESS *address, struct via_address *read); /* false: wrong */
+bool via_address_is_own(const struct via_nic *nic, const struct via_address *address);
+VIP_RETURN via_attributes_compare(const VIP_VI_ATTRIBUTES *a, const VIP_VI_ATTRIBUTES *b);
+void via_vi_connect(struct via_vi *vi, uint32_t peer, uint32_t endpoint);
+
+/* ---- connections between peers (peer.c) ------------------------------------------------------ */
+
+#define VIA_NO_VI UINT32_MAX
+
+/* A request as the host of the peer knows it. */
+struct via_offer {
+    struct via_offer *next;
+    uint32_t source, vi; /* where it comes from */
+    uint32_t number; /* of the request */
+    struct via_address from, to;
+    VIP_VI_ATTRIBUTES attributes;
+};
+
+void via_peer_arrived(const struct via_message *message); /* PEER_REQUEST, PEER_WITHDRAWAL */
+void via_peer_unreachable(const struct via_message *message); /* PEER_REQUEST */
+/* The VI's request is no more, made by its owner or not; the peer's host learns it. */
+void via_peer_forget(struct via_vi *vi);
+void via_peer_offers_free(struct via_host *host);
 
 #endif

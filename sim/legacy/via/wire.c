@@ -73,8 +73,9 @@ static sim_time_t wire_time(const struct via_devices *devices, uint64_t data)
 
 static const char *name_of(const struct via_message *message)
 {
-    static const char *const names[] = {"send",       "RDMA write", "connection request",
-                                        "acceptance", "refusal",    "disconnection"};
+    static const char *const names[] = {"send",         "RDMA write", "connection request",
+                                        "acceptance",   "refusal",    "disconnection",
+                                        "peer request", "withdrawal"};
 
     return names[message->kind];
 }
@@ -359,4 +360,12 @@ void via_send_control(struct via_devices *devices, enum via_kind kind, uint32_t 
     message->event.fire = control_taken;
     sim_event_schedule(&message->event, legacy_occupy(&devices->hosts[source].kernel, sim_now(),
                                                       service(devices, VIA_FRAME, 1)));
+}
+
+void via_send_offer(struct via_devices *devices, const struct via_offer *offer, uint32_t target,
+                    uint32_t to)
+{
+    via_send_control(devices, VIA_PEER_REQUEST, offer->source, target, offer->vi, to, offer->number,
+                     VIP_SUCCESS);
+    devices->messages->data = g_memdup2(offer, sizeof(*offer)); /* the newest one */
 }

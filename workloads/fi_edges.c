@@ -377,11 +377,11 @@ static int read_events(struct wl_pair *test, struct fid_eq *eq, int count)
 {
     uint32_t number, word, wanted;
     ssize_t rc;
-    int look;
+    int peek;
 
     for (wanted = 1; wanted <= (uint32_t)count; wanted++) {
-        for (look = 1; look >= 0; look--) {
-            rc = fi_eq_read(eq, &number, &word, sizeof(word), look ? FI_PEEK : 0);
+        for (peek = 1; peek >= 0; peek--) {
+            rc = fi_eq_read(eq, &number, &word, sizeof(word), peek ? FI_PEEK : 0);
             if (rc != (ssize_t)sizeof(word) || number != EVENT + wanted || word != wanted)
                 return rank_fail(test->fi.rank, "event %u of %d: %zd, number %u, word %u", wanted,
                                  count, rc, number, word);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A machine whose events the application delivers itself. Several threads take its channel back at
- * the moment when the event thread waits to signal it: each of them returns once it has.
+ * the moment when the event thread waits to signal it: each of them returns once it has. One
+ * request of a signal is one signal, and a stop ends the receive buffers.
  */
 #include "edges_pvt.h"
 #include "lib/chan.h"
@@ -76,15 +77,11 @@ static void sleep_a_while(void)
     m0_nanosleep(WHILE, NULL);
 }
 
-/* The guard keeps the event thread from its signal until all takers wait for that. */
-static int take_back_at_once(struct channels *channels)
+/* Queues a buffer and cancels it: an event. */
+static int cause_event(struct channels *channels, struct edges_buffer *buffer)
 {
-    struct edges_buffer *buffer = &channels->edges->buffers[0];
-    unsigned i;
-    int rc = 0;
+    int rc;
 
-    m0_mutex_lock(&channels->guard);
-    m0_net_buffer_event_notify(&channels->tm, &channels->chan);
     buffer->nb.nb_qtype = M0_NET_QT_PASSIVE_BULK_SEND;
     buffer->nb.nb_ep = NULL;
     buffer->nb.nb_length = 1;
@@ -93,6 +90,51 @@ static int take_back_at_once(struct channels *channels)
     rc = m0_net_buffer_add(&buffer->nb, &channels->tm);
     if (rc == 0)
         m0_net_buffer_del(&buffer->nb, &channels->tm);
+    return rc;
+}
+
+static int take_event(struct channels *channels, struct edges_buffer *buffer)
+{
+    int rc;
+
+    m0_net_buffer_event_deliver_all(&channels->tm);
+    rc = m0_edges__expect_end(buffer, -ECANCELED);
+    m0_net_desc_free(&buffer->nb.nb_desc);
+    return rc;
+}
+
+/* One request, one signal, however many events come. */
+static int one_signal(struct channels *channels)
+{
+    struct edges_buffer *buffers = channels->edges->buffers;
+    int rc;
+
+    m0_net_buffer_event_notify(&channels->tm, &channels->chan);
+    rc = cause_event(channels, &buffers[0]);
+    if (rc == 0) {
+        m0_chan_wait(&channels->clink);
+        rc = cause_event(channels, &buffers[1]);
+    }
+    if (rc != 0)
+        return m0_edges__wrong(channels->edges, "a buffer of a channel: %s", strerror(-rc));
+    sleep_a_while();
+    if (m0_chan_trywait(&channels->clink))
+        return m0_edges__wrong(channels->edges, "a channel was signalled twice");
+    rc = take_event(channels, &buffers[0]);
+    m0_net_desc_free(&buffers[1].nb.nb_desc);
+    return rc;
+}
+
+/* The guard keeps the event thread from its signal until all takers wait for that. */
+static int take_back_at_once(struct channels *channels)
+{
+    struct edges_buffer *buffer = &channels->edges->buffers[0];
+    unsigned i;
+    int rc;
+
+    m0_mutex_lock(&channels->guard);
+    m0_net_buffer_event_notify(&channels->tm, &channels->chan);
+    rc = cause_event(channels, buffer);
     sleep_a_while();
     for (i = 0; rc == 0 && i < TAKERS; i++)
         rc = M0_THREAD_INIT(&channels->takers[i], struct channels *, NULL, &take_back, channels,
@@ -108,10 +150,26 @@ static int take_back_at_once(struct channels *channels)
     }
     if (!m0_chan_trywait(&channels->clink))
         return m0_edges__wrong(channels->edges, "a channel was not signalled");
-    m0_net_buffer_event_deliver_all(&channels->tm);
-    rc = m0_edges__expect_end(buffer, -ECANCELED);
-    m0_net_desc_free(&buffer->nb.nb_desc);
-    return rc;
+    return take_event(channels, buffer);
+}
+
+/* A stop that cancels nothing ends receive buffers all the same: nothing else would. */
+static int stop(struct channels *channels)
+{
+    struct edges_buffer *buffer = &channels->edges->buffers[0];
+    int rc;
+
+    buffer->nb.nb_qtype = M0_NET_QT_MSG_RECV;
+    buffer->nb.nb_min_receive_size = buffer->nb.nb_max_receive_msgs = 1;
+    buffer->events = 0;
+    rc = m0_net_buffer_add(&buffer->nb, &channels->tm);
+    if (rc != 0)
+        return m0_edges__wrong(channels->edges, "a receive buffer: %s", strerror(-rc));
+    channels->settled = 0;
+    m0_net_tm_stop(&channels->tm, false);
+    await(channels, &channels->settled, 1);
+    m0_net_tm_fini(&channels->tm);
+    return m0_edges__expect_end(buffer, -ECANCELED);
 }
 
 int m0_edges__channels(struct edges *edges, const char *address)
@@ -126,15 +184,13 @@ int m0_edges__channels(struct edges *edges, const char *address)
     m0_clink_init(&channels.clink, NULL);
     m0_clink_add_lock(&channels.chan, &channels.clink);
     rc = take_back_at_once(&channels);
+    if (rc == 0)
+        rc = one_signal(&channels);
     if (rc != 0)
         return rc; /* buffers may be queued: nothing is freed */
     m0_clink_del_lock(&channels.clink);
     m0_clink_fini(&channels.clink);
     m0_chan_fini_lock(&channels.chan);
     m0_mutex_fini(&channels.guard);
-    channels.settled = 0;
-    m0_net_tm_stop(&channels.tm, false);
-    await(&channels, &channels.settled, 1);
-    m0_net_tm_fini(&channels.tm);
-    return 0;
+    return stop(&channels);
 }

@@ -2,8 +2,10 @@
 /*
  * What libfabric promises about messages besides moving bytes, between pairs of ranks: messages
  * that do not fit, words beside messages, delivery-complete sends, the order in which receives
- * match, and multi-receive buffers. Each completion must be the right one, at the right time.
+ * match, and multi-receive buffers; and the events that a program writes itself. Each completion
+ * must be the right one, at the right time.
  */
+#include <rdma/fi_eq.h>
 #include "support/fi_pair.h"
 
 static const struct workload_arg args[] = {
@@ -351,6 +353,65 @@ static int run_multi(struct wl_pair *test)
     return status;
 }
 
+/* ---- events of the program ------------------------------------------------------------------- */
+
+#define EVENT 1000000u /* the first number of an event */
+
+/* Writes events until the queue takes no more. How many, or -1. */
+static int write_events(struct wl_pair *test, struct fid_eq *eq)
+{
+    uint32_t word = 0;
+    ssize_t rc;
+
+    do {
+        word++;
+        rc = fi_eq_write(eq, EVENT + word, &word, sizeof(word), 0);
+    } while (rc == (ssize_t)sizeof(word));
+    return rc == -FI_EAGAIN ? (int)(word - 1)
+                            : rank_fail(test->fi.rank, "fi_eq_write: %s", fi_strerror((int)-rc));
+}
+
+/* Each event is there twice for a reader that looks at it first, and no event comes behind the last
+ * one. */
+static int read_events(struct wl_pair *test, struct fid_eq *eq, int count)
+{
+    uint32_t number, word, wanted;
+    ssize_t rc;
+    int peek;
+
+    for (wanted = 1; wanted <= (uint32_t)count; wanted++) {
+        for (peek = 1; peek >= 0; peek--) {
+            rc = fi_eq_read(eq, &number, &word, sizeof(word), peek ? FI_PEEK : 0);
+            if (rc != (ssize_t)sizeof(word) || number != EVENT + wanted || word != wanted)
+                return rank_fail(test->fi.rank, "event %u of %d: %zd, number %u, word %u", wanted,
+                                 count, rc, number, word);
+        }
+    }
+    rc = fi_eq_read(eq, &number, &word, sizeof(word), 0);
+    return rc == -FI_EAGAIN ? 0 : rank_fail(test->fi.rank, "behind the last event: %zd", rc);
+}
+
+/* A queue holds as many unread events each time that it is full. */
+static int run_events(struct wl_pair *test)
+{
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE, .flags = FI_WRITE};
+    int first = 0, count = 0, status = 0, i;
+    struct fid_eq *eq;
+
+    if (fi_eq_open(test->fi.fabric, &attr, &eq, NULL) != 0)
+        return rank_fail(test->fi.rank, "no event queue");
+    for (i = 0; i < 3 && status == 0; i++) {
+        count = write_events(test, eq);
+        if (i == 0)
+            first = count;
+        if (count < 1 || count != first)
+            status = rank_fail(test->fi.rank, "%d events fill a queue that held %d", count, first);
+        else
+            status = read_events(test, eq, count);
+    }
+    return fi_close(&eq->fid) == 0 ? status : rank_fail(test->fi.rank, "a queue stays open");
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static int open_all(struct wl_pair *test, struct rank *rank)
@@ -373,7 +434,7 @@ static int run(struct rank *rank)
 {
     static wl_pair_test *const tests[] = {
         run_lengths,  run_truncation, run_words,    run_delivery, run_delivery_first,
-        run_matching, run_unexpected, run_directed, run_multi,
+        run_matching, run_unexpected, run_directed, run_multi,    run_events,
     };
 
     return wl_pair_run(rank, open_all, tests, sizeof(tests) / sizeof(tests[0]));

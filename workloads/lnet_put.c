@@ -24,6 +24,7 @@ static const struct workload_arg args[] = {
     {"servers", ARG_COUNT, "0", "0", "131071", NULL,
      "the last so many ranks only answer; the others send to them; 0: all to all"},
     {"portal", ARG_COUNT, "40", "1", "63", NULL, "of all buffers"},
+    {"pause", ARG_TIME, "0", "0", "1000s", NULL, "of a rank before each request"},
     {"linger", ARG_TIME, "1ms", "0", "1000s", NULL, "from the last answer to the end of LNet"},
     {NULL},
 };
@@ -52,7 +53,7 @@ struct test {
     uint32_t id, size, bytes, window, portal;
     uint32_t first_server; /* those that are sent to are from here on */
     uint32_t gets; /* percent of the requests */
-    uint64_t messages, sent, in_flight, received, lost;
+    uint64_t messages, sent, in_flight, received, lost, pause;
     bool ack, wrong;
     bool over; /* nobody sends any more */
     lnet_nid_t *nids;
@@ -299,7 +300,11 @@ static int run(struct test *test, struct lnet_handle_eq ring_eq)
         struct view view = {test, 0};
 
         for (i = 0; i < test->window && test->sent < wanted; i++) {
-            if (!test->slots[i].busy && request(test, &test->slots[i]) != 0)
+            if (test->slots[i].busy)
+                continue;
+            if (test->pause != 0)
+                rank_compute(test->pause);
+            if (request(test, &test->slots[i]) != 0)
                 return -1;
         }
         if (post_rings(test, ring_eq) != 0)
@@ -454,6 +459,7 @@ static int lnet_put_main(struct rank *rank)
     test->messages = rank_arg_count(rank, "messages");
     test->gets = (uint32_t)rank_arg_count(rank, "gets");
     test->ack = rank_arg_bool(rank, "ack");
+    test->pause = rank_arg_ps(rank, "pause");
     test->first_server = servers > 0 && servers < test->size ? test->size - servers : 0;
     rc = LNetNIInit(PID_LNET);
     if (rc < 0) {

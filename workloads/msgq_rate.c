@@ -21,12 +21,16 @@ static const struct workload_arg args[] = {
      "ranks that have sent everything sleep until a message comes"},
     {"software", ARG_TIME, "0", "0", "1ms", NULL,
      "time of software above uGNI, per message and side"},
+    {"withdraw", ARG_BOOL, "false", NULL, NULL, NULL,
+     "at the end, the first node's connection is released while a sender waits for a credit"},
     {"give_up", ARG_TIME, "20s", "1ms", NULL, NULL, "without any news for so long"},
     {NULL},
 };
 
 #define COMPLETIONS_DUE 32 /* completions are polled when so many sends are in flight */
 #define BLOCK_MS 1
+#define WAITS_PS UINT64_C(5000000000) /* a sender waits by then */
+#define AT_ONCE_PS UINT64_C(10000000)
 
 struct head {
     uint64_t mark, sent_at; /* short messages end behind the mark */
@@ -44,6 +48,7 @@ struct test {
     uint32_t *remote, remote_count; /* ranks of other nodes */
     const uint32_t *places; /* of each rank on its node; 0: it connects the node */
     uint8_t *pattern;
+    bool withdrawn; /* this node's connection with that of remote[0] */
     int blocking, status;
 };
 
@@ -268,6 +273,8 @@ static int release_node(struct test *test, uint32_t peer)
 {
     gni_return_t rc;
 
+    if (test->withdrawn && peer == test->remote[0])
+        return 0;
     do {
         rc = GNI_MsgqConnRelease(test->queue, test->domain.addresses[peer]);
     } while (rc == GNI_RC_NOT_DONE);
@@ -348,6 +355,58 @@ static int open_queue(struct test *test)
     return 0;
 }
 
+/* Sends until there are no credits, and on until the connection is not there any more. */
+static int send_into_withdrawal(struct test *test)
+{
+    gni_ep_handle_t ep = wl_domain_ep(&test->domain, test->remote[0]);
+    gni_return_t rc;
+
+    if (ep == NULL)
+        return -1;
+    do {
+        rc = GNI_MsgqSend(test->queue, ep, NULL, 0, test->pattern, test->bytes, 0, 0);
+        test->domain.in_flight += rc == GNI_RC_SUCCESS;
+    } while (rc == GNI_RC_SUCCESS);
+    completions(test);
+    while (test->domain.in_flight != 0 && test->status == 0)
+        completions(test);
+    while (rc == GNI_RC_NOT_DONE)
+        rc = GNI_MsgqSend(test->queue, ep, NULL, 0, test->pattern, test->bytes, 0, 0);
+    return rc == GNI_RC_NO_MATCH
+               ? 0
+               : rank_fail(test->domain.rank, "a connection that was released: %s", wl_rc_name(rc));
+}
+
+/*
+ * The other node receives nothing meanwhile. What waits for a credit learns at once that it will
+ * not come: nothing else happens on this node that could wake it.
+ */
+static int withdraw(struct test *test)
+{
+    struct rank *rank = test->domain.rank;
+    bool first = rank_node(rank) == rank_node_of(rank, 0);
+    uint32_t place = rank_on_node(rank);
+    uint64_t now = 0;
+    const uint64_t *all;
+    int status = 0;
+
+    rank_barrier(rank);
+    if (first && place == 0) {
+        rank_compute(WAITS_PS);
+        status = release_node(test, test->remote[0]);
+        now = rank_now();
+        rank_compute(WAITS_PS);
+        test->withdrawn = true;
+    } else if (first && place == 1) {
+        status = send_into_withdrawal(test);
+        now = rank_now();
+    }
+    all = rank_exchange(rank, &now, sizeof(now));
+    if (status == 0 && first && place == 0 && (all == NULL || all[1] > now + AT_ONCE_PS))
+        status = rank_fail(rank, "a sender is not told that its connection was released");
+    return status;
+}
+
 static void close_queue(struct test *test)
 {
     if (test->queue == NULL)
@@ -381,6 +440,8 @@ static int run(struct rank *rank)
     }
     if (wl_domain_finish(&test.domain, test.expected - test.received) != 0)
         test.status = -1;
+    if (test.status == 0 && rank_arg_bool(rank, "withdraw"))
+        test.status = withdraw(&test);
     close_queue(&test);
     wl_domain_close(&test.domain);
     free(test.remote);

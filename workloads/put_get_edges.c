@@ -131,6 +131,25 @@ static int run_local_bounds(struct wl_edges *test)
     return wl_edges_run(test, &desc, "BTE PUT from beyond the source", BOUNDS);
 }
 
+/* The program looks at its queue after the transfer has ended: each event is there once. */
+static int run_late_events(struct wl_edges *test)
+{
+    gni_post_descriptor_t desc, *ended = NULL;
+    gni_cq_entry_t event;
+    unsigned count = 0;
+
+    wl_edges_prepare(test, &desc, GNI_POST_RDMA_PUT, WL_WRITABLE, 0, 5000);
+    desc.cq_mode |= GNI_CQMODE_LOCAL_EVENT;
+    if (wl_edges_post(test, &desc) != GNI_RC_SUCCESS)
+        return rank_fail(test->domain.rank, "cannot post a PUT with two events");
+    rank_compute(1000000000);
+    for (; GNI_CqGetEvent(test->domain.tx, &event) == GNI_RC_SUCCESS; count++)
+        if (GNI_GetCompleted(test->domain.tx, event, &ended) != GNI_RC_SUCCESS || ended != &desc)
+            return rank_fail(test->domain.rank, "event %u of a PUT is not its own", count);
+    return count == 2 ? 0
+                      : rank_fail(test->domain.rank, "a PUT with two events has %u of them", count);
+}
+
 /* ---- regions of several pieces -------------------------------------------------------------- */
 
 static int run_pieces(struct wl_edges *test)
@@ -284,8 +303,9 @@ static int run_order(struct wl_edges *test)
 
 static int run(struct rank *rank)
 {
-    static int (*const tests[])(struct wl_edges *) = {run_steps,  run_local_bounds, run_flags,
-                                                      run_pieces, run_overruns,     run_order};
+    static int (*const tests[])(struct wl_edges *) = {run_steps, run_local_bounds, run_late_events,
+                                                      run_flags, run_pieces,       run_overruns,
+                                                      run_order};
 
     return wl_edges_main(rank, tests, sizeof(tests) / sizeof(tests[0]), check_guards);
 }

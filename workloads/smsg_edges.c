@@ -207,6 +207,7 @@ static int run_credits(struct test *test, enum lengths lengths)
             status = rank_fail(test->domain.rank, "only %llu messages of full length were accepted",
                                (unsigned long long)count);
         first = count;
+        rank_count(test->domain.rank, lengths == SHORT ? "short" : "full", count);
         all = rank_exchange(test->domain.rank, &test->sent, sizeof(test->sent));
         if (all == NULL)
             return -1;
@@ -215,6 +216,72 @@ static int run_credits(struct test *test, enum lengths lengths)
         rank_barrier(test->domain.rank);
         rank_compute(100000000); /* until the last return of credits has arrived */
     }
+    return status;
+}
+
+/* Three quarters of a full mailbox are released: messages of full length take their place. */
+static int run_refill(struct test *test)
+{
+    uint64_t count = 0, part;
+    const uint64_t *all;
+    int status = fill(test, FULL, &count);
+
+    all = rank_exchange(test->domain.rank, &test->sent, sizeof(test->sent));
+    if (all == NULL)
+        return -1;
+    part = (all[test->peer] - test->received) * 3 / 4;
+    if (status == 0)
+        status = receive_until(test, test->received + part, FULL);
+    rank_barrier(test->domain.rank);
+    rank_compute(100000000); /* until the return of credits has arrived */
+    if (status == 0)
+        status = fill(test, FULL, &count);
+    rank_count(test->domain.rank, "refilled", count);
+    all = rank_exchange(test->domain.rank, &test->sent, sizeof(test->sent));
+    if (status == 0)
+        status = all != NULL ? receive_until(test, all[test->peer], FULL) : -1;
+    rank_barrier(test->domain.rank);
+    rank_compute(100000000);
+    return status;
+}
+
+/*
+ * The peer releases some messages between two short ones of its own, and too few to report them
+ * otherwise: the second one returns their credits, though this rank has read neither of them.
+ */
+static int run_unread(struct test *test)
+{
+    bool leads = test->domain.id < test->peer;
+    uint64_t some = test->credits / 2 - 1, count = 0, i;
+    const uint64_t *all;
+    int status = 0;
+
+    if (test->credits < 8 || !all_fit(test))
+        return 0;
+    if (leads)
+        status = fill(test, SHORT, &count);
+    rank_barrier(test->domain.rank);
+    if (!leads && send(test, SHORT) != GNI_RC_SUCCESS)
+        status = rank_fail(test->domain.rank, "no credit for the first message");
+    if (!leads && status == 0)
+        status = receive_until(test, test->received + some, SHORT);
+    if (!leads && status == 0 && send(test, SHORT) != GNI_RC_SUCCESS)
+        status = rank_fail(test->domain.rank, "no credit for the second message");
+    if (!leads && status == 0)
+        status = complete_all(test);
+    rank_barrier(test->domain.rank);
+    rank_compute(100000000); /* both have arrived */
+    for (i = 0; leads && i < some && status == 0; i++)
+        if (send(test, SHORT) != GNI_RC_SUCCESS)
+            status = rank_fail(test->domain.rank, "of %llu credits in unread messages %llu came",
+                               (unsigned long long)some, (unsigned long long)i);
+    if (status == 0)
+        status = complete_all(test);
+    all = rank_exchange(test->domain.rank, &test->sent, sizeof(test->sent));
+    if (status == 0)
+        status = all != NULL ? receive_until(test, all[test->peer], SHORT) : -1;
+    rank_barrier(test->domain.rank);
+    rank_compute(100000000);
     return status;
 }
 
@@ -286,6 +353,10 @@ static int run_all(struct test *test)
     if (status == 0)
         status = run_credits(test, FULL);
     if (status == 0)
+        status = run_refill(test);
+    if (status == 0)
+        status = run_unread(test);
+    if (status == 0)
         status = run_random(test);
     rank_barrier(test->domain.rank);
     rank_compute(100000000);
@@ -329,7 +400,7 @@ static int run(struct rank *rank)
 static const struct workload smsg_edges = {
     .name = "smsg_edges",
     .meaning = "pairs of ranks use the last credit and the last byte of their mailboxes, verified",
-    .metrics = "none",
+    .metrics = "short, full, refilled (messages that were accepted before the mailboxes were full)",
     .args = args,
     .ranks_min = 2,
     .main = run,

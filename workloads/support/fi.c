@@ -197,6 +197,9 @@ int wl_fi_finish(struct wl_fi *fi, uint64_t missing)
         lacks += all[i].missing;
     }
     fi->clean = failed + dead + lacks == 0;
+    if (failed != 0 && !rank_has_faults(fi->rank))
+        return rank_fail(fi->rank, "%llu operations failed, and the scenario has no faults",
+                         (unsigned long long)failed);
     if (missing != 0 && failed == 0 && dead == 0)
         return rank_fail(fi->rank, "%llu are missing or wrong, and no error was reported",
                          (unsigned long long)missing);

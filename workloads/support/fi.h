@@ -83,7 +83,8 @@ void wl_fi_close(struct wl_fi *fi);
 /*
  * The end of the traffic; all ranks call it. `missing` is the number of messages that did not
  * arrive here or are wrong. It is added to the metric "missing", and is a failure unless a rank
- * died or some operation failed (metric "errors").
+ * died or some operation failed (metric "errors"). Where the scenario has no faults, each operation
+ * that failed is a failure, too.
  */
 int wl_fi_finish(struct wl_fi *fi, uint64_t missing);
 /*

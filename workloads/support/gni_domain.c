@@ -110,6 +110,9 @@ int wl_domain_finish(struct wl_domain *domain, uint64_t missing)
     if (missing != 0 && totals.dead == 0 && totals.lost == 0)
         return rank_fail(domain->rank, "%llu are missing or wrong, and nobody was told why",
                          (unsigned long long)missing);
+    if (totals.errors + totals.lost != 0 && !rank_has_faults(domain->rank))
+        return rank_fail(domain->rank, "%llu operations failed, and the scenario has no faults",
+                         (unsigned long long)(totals.errors + totals.lost));
     return 0;
 }
 

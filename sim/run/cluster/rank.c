@@ -423,6 +423,11 @@ bool rank_delivered_bytes(const struct rank *rank, uint64_t *bytes)
     return aries != NULL;
 }
 
+bool rank_has_faults(const struct rank *rank)
+{
+    return rank->job->cluster->scenario->faults.count > 0;
+}
+
 void rank_compute(uint64_t ps)
 {
     sim_spend(ps);

@@ -338,7 +338,7 @@ int m0_edges_run(const struct m0_net_xprt *xprt, const char *address, char *text
         return m0_edges__wrong(edges, "a domain: %s", strerror(-rc));
     if (buffers_make(edges) != 0 || machines_start(edges, address) != 0 || messages(edges) != 0 ||
         bulk(edges, false) != 0 || bulk(edges, true) != 0 || ends(edges) != 0 ||
-        m0_edges__shapes(edges) != 0)
+        m0_edges__shapes(edges) != 0 || m0_edges__channels(edges, address) != 0)
         return -1;
     finish(edges);
     return 0;

@@ -45,5 +45,7 @@ int m0_edges__expect_end(struct edges_buffer *buffer, int status);
 
 /* Messages and bulk transfers between memory of many shapes, with the bytes around them. 0 or -1 */
 int m0_edges__shapes(struct edges *edges);
+/* Threads that take a channel back while it is being signalled. 0 or -1 */
+int m0_edges__channels(struct edges *edges, const char *address);
 
 #endif

@@ -40,9 +40,14 @@ static bool begins(struct mgni_peer *peer)
     return true;
 }
 
-/* In turn after the rank served last. */
+/*
+ * In turn after the rank served last. The events that have come say which ranks wait: a rank whose
+ * event nobody has read yet would miss its turn, as often as another one has a message.
+ */
 static p_mad_connection_t next_message(struct mgni_channel *own)
 {
+    if (own->size > 2)
+        mad_gni_take_events(own->adapter);
     for (int i = 1; i <= own->size; i++) {
         int rank = (own->last_served + i) % own->size;
 

@@ -96,6 +96,9 @@ void rank_compute(uint64_t ps); /* the CPU is busy */
  * far, also of those that go on. Ranks of one node share the NIC. False: nobody counts them here.
  */
 bool rank_delivered_bytes(const struct rank *rank, uint64_t *bytes);
+/* False: the scenario has no faults, so an operation that fails is a bug. On hardware always true.
+ */
+bool rank_has_faults(const struct rank *rank);
 /* Spins until *word == value as a CPU does on memory that the NIC writes. */
 void rank_spin_until(const volatile uint64_t *word, uint64_t value);
 uint64_t rank_random(struct rank *rank); /* from the rank's own stream */

@@ -64,7 +64,9 @@ static void on_closed(uv_poll_t *poll, int status, int events)
 
 static void joined(void *arg, const struct shm_member *member)
 {
-    live_fabric_report_joined(((struct live_fabric *)arg)->report, member);
+    const struct live_fabric *fabric = arg;
+
+    live_fabric_report_joined(fabric->report, fabric->server, member);
 }
 
 static void left(void *arg, const struct shm_member *member)

@@ -26,9 +26,22 @@ struct live_fabric_report *live_fabric_report_new(uint32_t nodes)
     return report;
 }
 
-void live_fabric_report_joined(struct live_fabric_report *report, const struct shm_member *member)
+/* The counters of a member. NULL: it has no room for them, because it only watches the fabric
+ * (jacquard top), or there is no memory to map them. */
+static const char *counters_of(struct shm_server *server, const struct shm_member *member)
 {
-    if (member->node >= report->count)
+    size_t bytes;
+    const char *segment = shm_server_segment(server, member->slot, &bytes);
+
+    if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(struct aries_watch))
+        return NULL;
+    return segment + ARIES_WATCH_AT;
+}
+
+void live_fabric_report_joined(struct live_fabric_report *report, struct shm_server *server,
+                               const struct shm_member *member)
+{
+    if (member->node >= report->count || counters_of(server, member) == NULL)
         return;
     report->processes++;
     report->nodes[member->node].processes++;
@@ -39,15 +52,11 @@ void live_fabric_report_left(struct live_fabric_report *report, struct shm_serve
 {
     struct node_report *node;
     struct aries_watch watch;
-    const char *segment;
-    size_t bytes;
+    const char *counters = member->node < report->count ? counters_of(server, member) : NULL;
 
-    if (member->node >= report->count)
+    if (counters == NULL)
         return;
-    segment = shm_server_segment(server, member->slot, &bytes);
-    if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(watch))
-        return;
-    memcpy(&watch, segment + ARIES_WATCH_AT, sizeof(watch)); /* it may have been killed just now */
+    memcpy(&watch, counters, sizeof(watch)); /* it may have been killed just now */
     if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];

@@ -254,6 +254,7 @@ def main(arguments):
     global write_docs
     write_docs = options.docs
     style.setup()
+    options.images.mkdir(parents=True, exist_ok=True)
     for name in options.picture or PICTURES:
         draw, size = PICTURES[name]
         figure = style.pyplot.figure(figsize=size, layout="constrained")

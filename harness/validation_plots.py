@@ -151,6 +151,7 @@ def deviations(rows):
 def draw(rows, folder):
     """All pictures as SVG; the same results give the same files."""
     style.setup()
+    folder.mkdir(parents=True, exist_ok=True)
     by_id = {row.id: row for row in rows}
     written = []
     for name, figure in [*(curve(*what, by_id) for what in CURVES), deviations(rows), table_2(), figure_4()]:

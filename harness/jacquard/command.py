@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
+from pathlib import Path
 from typing import Callable
 
 
@@ -15,6 +18,21 @@ class BadInput(Exception):
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def writable(path: Path) -> None:
+    """Refuses the name of a file that cannot be written, before the work whose result the file is to have.
+
+    The folder of a file must exist, as for the files that sim-run writes. Only folders that an option names are created."""
+    if not path.parent.is_dir():
+        problem = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+    elif path.is_dir():
+        problem = errno.EISDIR
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        problem = errno.EACCES
+    else:
+        return
+    raise BadInput(f"{path}: {os.strerror(problem)}")
 
 
 def execute(program: str, action: Callable[[], int]) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from . import results, style
-from .command import BadInput, Parser, execute
+from .command import BadInput, Parser, execute, writable
 from .results import Results, Run
 
 QUANTILES = (("min", 0.0), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999))
@@ -363,6 +363,7 @@ def labels_must_differ(loaded: list[Results]) -> None:
 def draw(arguments) -> int:
     if arguments.output.suffix[1:].lower() not in style.FORMATS:
         raise BadInput(f"{arguments.output}: the name of a picture ends with {', '.join('.' + name for name in style.FORMATS)}")
+    writable(arguments.output)
     style.setup(arguments.font)
     loaded: list[Results] = [results.read(name, dict(arguments.set), arguments.seed, arguments.kind == "heat") for name in arguments.results]
     labels_must_differ(loaded)

@@ -57,7 +57,6 @@ def save(figure, path: Path) -> Path:
     if kind not in FORMATS:
         raise BadInput(f"{path}: the name of a picture ends with {', '.join('.' + name for name in FORMATS)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from . import runner
-from .command import BadInput, Parser, execute
+from .command import BadInput, Parser, execute, writable
 
 
 def seeds(text: str) -> range:
@@ -25,6 +25,12 @@ def seeds(text: str) -> range:
     if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
         raise argparse.ArgumentTypeError(f"{text}: not N or A-B")
     return range(int(first), int(last or first) + 1)
+
+
+def job_count(text: str) -> int:
+    if not text.isdecimal() or int(text) > 256:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: 0 to 256")
+    return int(text)
 
 
 def variation(text: str) -> tuple[str, list[str]]:
@@ -49,6 +55,7 @@ def sweep(scenario: str | Path, variations: list[tuple[str, list[str]]], seed_li
 def run(arguments) -> int:
     if not arguments.scenario.exists():
         raise BadInput(f"{arguments.scenario}: No such file or directory")
+    writable(arguments.output)  # before the runs, which may take long
     rows = sweep(arguments.scenario.resolve(), arguments.vary, arguments.seeds, arguments.jobs)
     if all(row["result"].exit_code == runner.BAD_INPUT for row in rows):
         raise BadInput((rows[0]["result"].stderr.strip() or f"{arguments.scenario}: sim-run refused it").splitlines()[-1])
@@ -58,7 +65,6 @@ def run(arguments) -> int:
     data = [dict(row, result=row["result"].data or {"error": (row["result"].stderr.strip() or "it was refused").splitlines()[-1]})
             for row in rows]
     try:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{arguments.output}: {error.strerror}") from None
@@ -71,7 +77,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("scenario", type=Path, metavar="SCENARIO")
     parser.add_argument("--vary", type=variation, action="append", default=[], metavar="NAME=VALUE,VALUE...", help="a setting of the scenario with its values; may be repeated")
     parser.add_argument("--seeds", type=seeds, default=[None], metavar="A-B", help="each combination with each of these seeds")
-    parser.add_argument("-j", "--jobs", type=int, metavar="N", help="runs at a time (one for each core)")
+    parser.add_argument("-j", "--jobs", type=job_count, metavar="N", help="runs at a time, at most 256 (0, the default: one for each core)")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     arguments = parser.parse_args(words)
     return execute("jacquard sweep", lambda: run(arguments))

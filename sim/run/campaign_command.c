@@ -206,6 +206,7 @@ int campaign_command(int argc, char **argv, const char *program_version)
     };
     GOptionContext *context = g_option_context_new("[status|results|failures] FILE");
     GError *failure = NULL;
+    char *value = command_check_flags(entries, argc, argv);
     char **words = command_split_words(entries, &argc, argv);
     int status;
 
@@ -216,7 +217,10 @@ int campaign_command(int argc, char **argv, const char *program_version)
                  "See sim-run-campaign(1) and docs/campaigns.md.\n");
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_help_enabled(context, FALSE);
-    if (!g_option_context_parse(context, &argc, &words, &failure)) {
+    if (value != NULL) {
+        status =
+            run_refuse(g_strdup_printf("sim-run campaign: %s; see sim-run campaign --help", value));
+    } else if (!g_option_context_parse(context, &argc, &words, &failure)) {
         status = run_refuse(
             g_strdup_printf("sim-run campaign: %s; see sim-run campaign --help", failure->message));
         g_error_free(failure);
@@ -231,6 +235,7 @@ int campaign_command(int argc, char **argv, const char *program_version)
     }
     g_option_context_free(context);
     g_free(words);
+    g_free(value);
     free_options(&options);
     return status;
 }

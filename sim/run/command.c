@@ -71,10 +71,40 @@ static bool parse_overrides(struct command *command, char **error)
     return parse_seed("--seed", command->seed, &seed, error);
 }
 
+/* Refuses an option with an empty name, and two options that name the same file. */
+static bool check_files(const struct command *command, char **error)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {{"--out", command->out},
+                 {"--trace", command->trace},
+                 {"--report", command->report},
+                 {"--pcap", command->pcap},
+                 {"--socket", command->socket}};
+    size_t i, j;
+
+    for (i = 0; i < G_N_ELEMENTS(files); i++) {
+        if (files[i].path != NULL && files[i].path[0] == '\0') {
+            *error = g_strdup_printf("%s: an empty name; allowed: a path", files[i].option);
+            return false;
+        }
+        for (j = 0; j < i && files[i].path != NULL; j++)
+            if (g_strcmp0(files[i].path, files[j].path) == 0) {
+                *error = g_strdup_printf("%s: %s is also the file of %s; allowed: another name",
+                                         files[i].option, files[i].path, files[j].option);
+                return false;
+            }
+    }
+    return true;
+}
+
 static bool check_combination(const struct command *command, char **error)
 {
     if (command->seed != NULL && command->seeds != NULL)
         *error = g_strdup("--seeds: not together with --seed; allowed: one of them");
+    else if (command->out != NULL && command->trace != NULL)
+        *error = g_strdup("--trace: not together with --out, which writes trace.pftrace into its "
+                          "folder; allowed: one of them");
     else if (command->force && command->out == NULL)
         *error = g_strdup("--force: has no meaning without --out");
     else if (!command->live && (command->socket != NULL || command->ready_fd >= 0))
@@ -112,6 +142,24 @@ static bool has_attached_value(const GOptionEntry *entries, const char *word)
     while (entries->long_name != NULL && entries->short_name != word[1])
         entries++;
     return entries->long_name != NULL && entries->arg != G_OPTION_ARG_NONE;
+}
+
+char *command_check_flags(const GOptionEntry *entries, int argc, char **argv)
+{
+    const GOptionEntry *entry;
+    size_t length;
+    int i;
+
+    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        length = strcspn(argv[i], "=");
+        if (!g_str_has_prefix(argv[i], "--") || argv[i][length] == '\0')
+            continue;
+        for (entry = entries; entry->long_name != NULL; entry++)
+            if (entry->arg == G_OPTION_ARG_NONE && strlen(entry->long_name) == length - 2 &&
+                strncmp(entry->long_name, argv[i] + 2, length - 2) == 0)
+                return g_strdup_printf("--%s takes no value", entry->long_name);
+    }
+    return NULL;
 }
 
 char **command_split_words(const GOptionEntry *entries, int *argc, char **argv)
@@ -189,6 +237,7 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
         {NULL},
     };
     GOptionContext *context = g_option_context_new("SCENARIO.yaml");
+    char *value = command_check_flags(entries, argc, argv);
     char **words = command_split_words(entries, &argc, argv);
     GError *failure = NULL;
 
@@ -205,7 +254,9 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_help_enabled(
         context, FALSE); /* GOption would print the help itself and not report a failed write */
-    if (!g_option_context_parse(context, &argc, &words, &failure)) {
+    if (value != NULL) {
+        *error = g_strdup_printf("sim-run: %s; see sim-run --help", value);
+    } else if (!g_option_context_parse(context, &argc, &words, &failure)) {
         *error = g_strdup_printf("sim-run: %s; see sim-run --help", failure->message);
         g_error_free(failure);
     } else if (argc > 2) {
@@ -216,6 +267,8 @@ bool command_parse(struct command *command, int argc, char **argv, char **error)
     command->file = argc == 2 ? words[1] : NULL;
     g_option_context_free(context);
     g_free(words);
-    return *error == NULL && check_combination(command, error) && parse_overrides(command, error) &&
+    g_free(value);
+    return *error == NULL && check_files(command, error) && check_combination(command, error) &&
+           parse_overrides(command, error) &&
            (command->seeds == NULL || parse_seeds(command, error));
 }

@@ -25,6 +25,10 @@ struct command {
 /* False: *error (g_free) is a line. Without *help_text, `file` NULL means that none was named. */
 bool command_parse(struct command *command, int argc, char **argv, char **error);
 
+/* A message (g_free) if a word gives a value to an option that takes none ("--json=x"), which
+ * GOption would ignore; else NULL. */
+char *command_check_flags(const GOptionEntry *entries, int argc, char **argv);
+
 /* Splits "-j4" into "-j" and "4", the only form that GOption knows. g_free the array, not its
  * words. */
 char **command_split_words(const GOptionEntry *entries, int *argc, char **argv);

@@ -224,7 +224,7 @@ def test_other_bad_input_is_one_line(refused, tmp_path, campaign, adversarial):
     assert "heat shows one run" in refused("heat", campaign, "-o", out)
     assert "heat needs a folder" in refused("heat", good, "-o", out)
     assert "no network x; there are: (the first)" in refused("heat", adversarial, "--network", "x", "-o", out)
-    assert refused("cdf", good, "-o", good / "x.svg").endswith("File exists\n")
+    assert refused("cdf", good, "-o", good / "x.svg").endswith("Not a directory\n")
     (tmp_path / "bad.yaml").write_text("jobs: 3\n")
     assert "bad.yaml:1" in refused("heat", tmp_path / "bad.yaml", "-o", out)
     old = tmp_path / "old"

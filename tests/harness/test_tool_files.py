@@ -81,6 +81,32 @@ def test_trace_follows_links_and_replaces_only_files(good, tmp_path):
     one_line(tool("sim-run", good, "--trace=/dev/full"), "cannot write /dev/full: No space left on device\n")
 
 
+@pytest.mark.parametrize("arguments, said", [
+    (["--json=x.json"], "sim-run: --json takes no value; see sim-run --help"), (["--quiet=1"], "--quiet takes no value"),
+    (["--trace", "no/x.pftrace"], "cannot write no/x.pftrace: No such file or directory\n"), (["--trace="], "--trace: an empty name"), (["--out="], "--out: an empty name"),
+    (["--report="], "--report: an empty name"), (["--trace=x", "--report=x"], "--report: x is also the file of --trace"),
+    (["--trace=x", "--out=y"], "--trace: not together with --out, which writes trace.pftrace")])
+def test_options_that_would_lose_something(good, tmp_path, arguments, said):
+    one_line(tool("sim-run", *arguments, good, cwd=tmp_path), said)
+    assert os.listdir(tmp_path) == ["good.yaml"]
+
+
+def test_an_empty_file_is_no_scenario_and_no_campaign(tmp_path):
+    (tmp_path / "empty.yaml").touch()
+    for command in [[], ["campaign"]]:
+        one_line(tool("sim-run", *command, tmp_path / "empty.yaml"), "empty.yaml:1: empty; allowed: a mapping\n")
+    one_line(tool("sim-run", "campaign", "--json=3", tmp_path / "empty.yaml"), "sim-run campaign: --json takes no value")
+
+
+def test_a_sweep_refuses_its_output_before_it_runs(good, tmp_path):
+    (tmp_path / "kept.json").write_text("kept")
+    for arguments, said in [(["-o", "no/x.json"], "no/x.json: No such file or directory"), (["-o", "."], ".: Is a directory"),
+                            (["-o", "kept.json/x"], "kept.json/x: Not a directory"), (["-o", "x.json", "-j", "-3"], "-3: allowed: 0 to 256"),
+                            (["-o", "x.json", "-j", "257"], "257: allowed: 0 to 256")]:
+        one_line(tool("jacquard", "sweep", good, *arguments, cwd=tmp_path), "jacquard sweep: ", said)
+    assert sorted(os.listdir(tmp_path)) == ["good.yaml", "kept.json"] and (tmp_path / "kept.json").read_text() == "kept"
+
+
 def test_only_files_that_end_are_read(good, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -2,9 +2,6 @@
 """jacquard top on a job of pmrun: ranks in order, where they are, what they wait for; who only watches is not counted."""
 
 import json
-import os
-import re
-import signal
 import subprocess
 
 import jacquard
@@ -96,9 +93,30 @@ def test_who_watches_is_not_counted(job):
         other.kill()
 
 
-def test_who_watched_is_not_in_the_report(job, tmp_path):
-    assert len(top(job)["processes"]) == 3
-    victim = int(re.search(r"rank 0 of job .* pid (\d+) on", (tmp_path / "said").read_text()).group(1))
-    os.kill(victim, signal.SIGKILL)
-    report = wait_for(lambda: re.findall("^fabric: .*$", (tmp_path / "said").read_text(), re.MULTILINE))
-    assert report == ["fabric: 3 processes on 2 of 16 nodes"]
+def test_watching_ends_with_the_fabric_and_is_not_in_its_report(tmp_path):
+    go, report = tmp_path / "go", tmp_path / "report"
+    (tmp_path / "hang.c").write_text(SOURCE.replace("for (;;)", f'while (fopen("{go}", "r") == NULL)'))
+    subprocess.run(["gcc", "-O1", tmp_path / "hang.c", "-o", tmp_path / "hang", f"-I{jacquard.ROOT}/sim/aries/include",
+                    "-DCRAY_CONFIG_GHAL_ARIES", f"-L{BUILD}/lib", "-lugni"], check=True)
+    with open(tmp_path / "said", "w") as said:
+        process = subprocess.Popen([PMRUN, "--fabric", "--verbose", "--fabric-report", report, "-n", "2", tmp_path / "hang"], env=environment(),
+                                   stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+    watchers = []
+    try:
+        wait_for(lambda: (tmp_path / "said").read_text().count("hangs") == 2)
+        [line] = [line for line in (tmp_path / "said").read_text().splitlines() if "jacquard top" in line]
+        watchers = [subprocess.Popen([JACQUARD, "top", "--interval", "0.1", *form, line.split()[-1]], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for form in ([], ["--json"])]
+        first = [watcher.stdout.readline() for watcher in watchers]
+        assert "2 processes" in first[0] and len(json.loads(first[1])["processes"]) == 2
+        go.touch()
+        for watcher in watchers:
+            assert watcher.communicate(timeout=60)[1] == "" and watcher.returncode == 0
+        assert process.wait(timeout=60) == 0
+    finally:
+        process.terminate()
+        process.wait()
+        for watcher in watchers:
+            watcher.kill()
+            watcher.wait()
+    assert report.read_text().startswith("fabric: 2 processes on 2 of 16 nodes\n")

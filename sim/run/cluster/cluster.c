@@ -61,6 +61,17 @@ static void init_core(const struct scenario *scenario, const struct cluster_opti
     sim_init(&core);
 }
 
+/* A message about the trace that names the file as the user did: a trace may be written under a
+ * temporary name. g_free(). */
+static char *trace_message(const struct cluster_options *options, const char *what)
+{
+    GString *text = g_string_new(what);
+
+    if (options->trace_shown != NULL)
+        g_string_replace(text, options->trace, options->trace_shown, 0);
+    return g_string_free(text, FALSE);
+}
+
 struct cluster *cluster_create(const struct scenario *scenario,
                                const struct cluster_options *options, char **error)
 {
@@ -76,7 +87,7 @@ struct cluster *cluster_create(const struct scenario *scenario,
     init_core(scenario, options, cluster);
     if (options->trace != NULL) {
         if (!sim_trace_open(options->trace, &what)) {
-            *error = g_strdup_printf("%s: %s", options->trace, what);
+            *error = trace_message(options, what);
             free(what);
             goto err;
         }
@@ -227,7 +238,7 @@ bool cluster_run(struct cluster *cluster, char **error)
         net_trace_end(cluster->networks[i].net);
     if (sim_trace_close(&what))
         return true;
-    *error = g_strdup(what);
+    *error = trace_message(&cluster->options, what);
     free(what);
     return false;
 }

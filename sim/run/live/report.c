@@ -26,22 +26,22 @@ struct live_fabric_report *live_fabric_report_new(uint32_t nodes)
     return report;
 }
 
-/* The figures of a member, in its segment. NULL: it has none, for it only observes the fabric. */
-static const struct aries_watch *figures_of(struct shm_server *server,
-                                            const struct shm_member *member)
+/* The counters of a member. NULL: it has no room for them, because it only watches the fabric
+ * (jacquard top), or there is no memory to map them. */
+static const char *counters_of(struct shm_server *server, const struct shm_member *member)
 {
     size_t bytes;
     const char *segment = shm_server_segment(server, member->slot, &bytes);
 
     if (segment == NULL || bytes < ARIES_WATCH_AT + sizeof(struct aries_watch))
         return NULL;
-    return (const struct aries_watch *)(segment + ARIES_WATCH_AT);
+    return segment + ARIES_WATCH_AT;
 }
 
 void live_fabric_report_joined(struct live_fabric_report *report, struct shm_server *server,
                                const struct shm_member *member)
 {
-    if (member->node >= report->count || figures_of(server, member) == NULL)
+    if (member->node >= report->count || counters_of(server, member) == NULL)
         return;
     report->processes++;
     report->nodes[member->node].processes++;
@@ -51,15 +51,12 @@ void live_fabric_report_left(struct live_fabric_report *report, struct shm_serve
                              const struct shm_member *member)
 {
     struct node_report *node;
-    const struct aries_watch *figures;
     struct aries_watch watch;
+    const char *counters = member->node < report->count ? counters_of(server, member) : NULL;
 
-    if (member->node >= report->count)
+    if (counters == NULL)
         return;
-    figures = figures_of(server, member);
-    if (figures == NULL)
-        return;
-    memcpy(&watch, figures, sizeof(watch)); /* it may have been killed just now */
+    memcpy(&watch, counters, sizeof(watch)); /* it may have been killed just now */
     if (watch.magic != ARIES_WATCH_MAGIC)
         return;
     node = &report->nodes[member->node];

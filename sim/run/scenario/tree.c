@@ -338,7 +338,7 @@ struct tree *scenario_tree_parse(const char *bytes, size_t length, const char *o
         goto out_parser;
     }
     if (yaml_document_get_root_node(&document) == NULL) {
-        *error = problem_at(origin, 1, NULL, "empty; allowed: a mapping with at least `jobs`");
+        *error = problem_at(origin, 1, NULL, "empty; allowed: a mapping");
         goto out_document;
     }
     tree = build(&builder, 1, 1);

@@ -194,7 +194,7 @@ function OverTime(section) {
     const flights = [["transfers", inFlight(false)], ["LNet messages", inFlight(true)]].filter(([, list]) => list !== null);
     if (flights.length > 0)
         Charts.add(charts, "Messages in flight", "Sent and not yet arrived, at some time of each interval.", () => lineChart(flights, Format.short, true));
-    quantities("Ranks waiting", "Mean number of ranks that wait or poll. Flat at the end: the run hangs.", [["ranks", "ranks waiting"]], 1 / Math.max(width, 1), Format.short, true);
+    quantities("Ranks waiting", "Mean number of ranks that wait or poll. A hang ends in a flat curve.", [["ranks", "ranks waiting"]], 1 / Math.max(width, 1), Format.short, true);
     quantities("Throughput", "Bytes that left the NICs, and bytes that landed, per second.", [["sent", "bytes sent"], ["landed", "bytes landed"], ["LNet sent", "LNet bytes sent"], ["LNet received", "LNet bytes received"]], 1 / seconds, Format.rate);
     quantities("Transfers that ended", "Per second; failed ones ended with an error.", [["completed", "transfers completed"], ["failed", "transfers failed"]], 1 / seconds, (each) => `${Format.short(each)}/s`);
     quantities("Completion queues", "Entries that were made, and events that found a queue full, per second.", [["events", "queue events"], ["overruns", "queue overruns"]], 1 / seconds, (each) => `${Format.short(each)}/s`);

@@ -170,7 +170,7 @@ struct cluster_crash {
 struct cluster_options {
     uint64_t seed;
     const char *trace; /* file to write; NULL: none */
-    const char *trace_shown; /* its name in the report; NULL: trace */
+    const char *trace_shown; /* its name in the report and in messages; NULL: trace */
     const struct sim_trace_sink *sink; /* gets each point of the trace; NULL: none */
     const char *tables; /* folder that gets links.csv and histograms.csv; NULL: none */
     void (*tick)(

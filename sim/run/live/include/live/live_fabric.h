@@ -44,9 +44,10 @@ char *live_fabric_plan(const struct scenario *scenario, size_t *bytes); /* g_fre
 
 struct live_fabric_report;
 struct live_fabric_report *live_fabric_report_new(uint32_t nodes);
-/* A member that only observes (jacquard top) is not counted. */
+/* To be called when a member joins. Members that only watch the fabric are not counted. */
 void live_fabric_report_joined(struct live_fabric_report *report, struct shm_server *server,
                                const struct shm_member *member);
+/* To be called when a member leaves or dies, while its segment exists. */
 void live_fabric_report_left(struct live_fabric_report *report, struct shm_server *server,
                              const struct shm_member *member);
 GString *live_fabric_report_text(const struct live_fabric_report *report);

@@ -28,7 +28,7 @@ struct rma {
     struct wl_fi_memory memory; /* its own slots; those of the peer mirror them */
     struct fid_cntr *written; /* injected writes have no other completion */
     fi_addr_t to;
-    uint64_t posted, done, words;
+    uint64_t posted, ended, done, words; /* ended: done, or failed */
     struct slot {
         uint64_t number;
         struct slot *next; /* free */
@@ -50,7 +50,7 @@ static void fill(struct rma *r, uint32_t owner)
                         wl_fi_seed(owner, owner, i));
 }
 
-static int post(struct rma *r, struct slot *slot)
+static int start(struct rma *r, struct slot *slot)
 {
     const struct wl_fi_remote *target = &r->memory.all[r->peer];
     uint8_t *mine = r->memory.bytes + place(r, slot);
@@ -76,6 +76,14 @@ static int post(struct rma *r, struct slot *slot)
         return wl_fi_post(&r->fi,
                           fi_read(ep, mine, r->bytes, desc, r->to, remote, target->key, slot));
     }
+}
+
+static int post(struct rma *r, struct slot *slot)
+{
+    int status = start(r, slot);
+
+    r->ended += status != 0;
+    return status;
 }
 
 static int check(struct rma *r, const struct slot *slot)
@@ -133,7 +141,10 @@ static int wait_one(struct rma *r)
 
     if (r->call == INJECT)
         return wait_injected(r);
-    if (!wl_fi_wait(&r->fi, &event) || event.error != 0)
+    if (!wl_fi_wait(&r->fi, &event))
+        return 1;
+    r->ended++;
+    if (event.error != 0)
         return 1;
     give_back(r, event.entry.op_context);
     return check(r, event.entry.op_context);
@@ -219,15 +230,29 @@ static int check_memory(struct rma *r)
     return 0;
 }
 
+/* After an operation that failed: the others still use the memory. */
+static void drain(struct rma *r)
+{
+    struct wl_fi_event event;
+
+    for (; r->call != INJECT && r->ended < r->posted && wl_fi_wait(&r->fi, &event); r->ended++)
+        if (event.error == 0)
+            check(r, event.entry.op_context);
+}
+
 static int run_pair(struct rma *r)
 {
     uint64_t i;
+    int status;
 
     for (i = 0; i < r->window; i++)
         give_back(r, &r->slots[i]);
-    if (wl_fi_leads(&r->fi))
-        return r->window == 1 ? one_after_the_other(r) : windows(r);
-    return r->call == WRITEDATA ? take_words(r) : 0;
+    if (!wl_fi_leads(&r->fi))
+        return r->call == WRITEDATA ? take_words(r) : 0;
+    status = r->window == 1 ? one_after_the_other(r) : windows(r);
+    if (status != 0)
+        drain(r);
+    return status;
 }
 
 static int open_counter(struct rma *r)

@@ -39,6 +39,7 @@
     2000000000ull /* for answers that find no room in the peer's mailbox when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests in flight when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
+#define END_NS 20000000000ull /* for transactions, which the NIC ends at the latest in 15 s */
 
 /* ---- queued operations ----------------------------------------------------------------------- */
 
@@ -268,9 +269,11 @@ static void poll_for_close(struct gnip_vc *vc)
 /* There is nothing more to send or to receive. */
 static bool agreed(struct gnip_vc *vc)
 {
+    const bool may_end = vc->probe == NULL; /* with our last message the peer frees its mailbox */
+
     if (vc->gni_ep == NULL)
         return true;
-    if (vc->close_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
+    if (vc->close_due && may_end && gnip_vc_send_close(vc, GNIP_VC_CLOSE, GNIP_CLOSE_END)) {
         vc->close_due = false;
         vc->close_sent = true;
         if (!vc->closing)
@@ -278,7 +281,7 @@ static bool agreed(struct gnip_vc *vc)
     }
     if (vc->close_sent && !vc->peer_gone && !vc->ack_due)
         poll_for_close(vc);
-    if (vc->ack_due && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
+    if (vc->ack_due && may_end && gnip_vc_send_close(vc, GNIP_VC_CLOSE_ACK, GNIP_CLOSE_END)) {
         vc->ack_due = false;
         vc->ack_sent = true;
         vc->peer_gone = true; /* it sends nothing after its CLOSE */
@@ -378,7 +381,7 @@ gnip_cold uint32_t gnip_vc_wind_up(struct gnip_vc *vc)
     switch (vc->state) {
     case GNIP_VC_TERMINATING:
         if (!agreed(vc)) {
-            if (vc->close_due || vc->ack_due || vc->state == GNIP_VC_ERROR)
+            if (((vc->close_due || vc->ack_due) && vc->probe == NULL) || vc->state == GNIP_VC_ERROR)
                 gnip_vc_schedule(vc); /* no descriptor or no credit */
             return 0;
         }
@@ -548,15 +551,26 @@ static void wait_for(struct gnip_ep *ep, bool (*waits)(const struct gnip_vc *vc)
     gnip_unlock(&ep->lock);
 }
 
-static void abandon_connecting(struct gnip_ep *ep)
+static void for_all(struct gnip_ep *ep, void (*act)(struct gnip_vc *vc))
 {
     struct port_link *link;
 
     gnip_lock(&ep->lock);
     for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
-        if (vc_at(link)->state == GNIP_VC_CONNECTING)
-            abandon(vc_at(link));
+        act(vc_at(link));
     gnip_unlock(&ep->lock);
+}
+
+static void abandon_connecting(struct gnip_vc *vc)
+{
+    if (vc->state == GNIP_VC_CONNECTING)
+        abandon(vc);
+}
+
+/* The peer did not answer. The connection ends when nothing of it is in flight. */
+static void give_up_peer(struct gnip_vc *vc)
+{
+    gnip_vc_fail(vc, FI_ENOTCONN);
 }
 
 void gnip_vcs_drain(struct gnip_ep *ep)
@@ -566,16 +580,14 @@ void gnip_vcs_drain(struct gnip_ep *ep)
 
 void gnip_vcs_close(struct gnip_ep *ep)
 {
-    struct port_link *link;
     struct gnip_vc *vc;
 
-    gnip_lock(&ep->lock);
-    for (link = ep->vcs.next; link != &ep->vcs; link = link->next)
-        gnip_vc_close(vc_at(link));
-    gnip_unlock(&ep->lock);
+    for_all(ep, gnip_vc_close);
     wait_for(ep, is_connecting, ANSWER_NS);
-    abandon_connecting(ep);
+    for_all(ep, abandon_connecting);
     wait_for(ep, is_not_over, CLOSE_NS);
+    for_all(ep, give_up_peer);
+    wait_for(ep, is_not_over, END_NS);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
         gnip_lock(&ep->lock);

@@ -44,7 +44,7 @@ gnip_cold void gnip_vc_begin_to_await(struct gnip_vc *vc)
 
 /* ---- one VC ---------------------------------------------------------------------------------- */
 
-/* A VC that closes waits for a limited time only, and its end must not wait for a probe. */
+/* A VC that closes waits for a limited time only, and its last message must not wait for probes. */
 static bool still_awaits(struct gnip_vc *vc)
 {
     if (vc->closing)
@@ -81,6 +81,8 @@ static void probed(struct gnip_txd *txd, gni_return_t status)
         __atomic_store_n(&vc->rx_ready, GNIP_RX_POLL, __ATOMIC_RELAXED);
         __atomic_store_n(&vc->probe_due, true, __ATOMIC_RELAXED);
         gnip_vc_schedule(vc);
+    } else if (vc->close_due || vc->ack_due) {
+        gnip_vc_schedule(vc); /* its last message waited for this */
     }
     gnip_unlock(&ep->lock);
 }

@@ -50,8 +50,8 @@ static void overlap_main(struct rank *rank)
 
     open_side(rank, &side, 0);
     again = domain_register(&side.domain, side.memory + 10, 100, NULL, 0);
-    publish(rank, again, side.memory);
     memset(side.memory, 0x41 + rank->id, PAGE);
+    publish(rank, again, side.memory);
     assert_int_equal(transfer(&side, GNI_POST_FMA_PUT, side.memory, side.handle,
                               published_address(rank, rank->id ^ 1) + 50 + PAGE / 2,
                               published_handle(rank, rank->id ^ 1), 8),

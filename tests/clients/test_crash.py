@@ -157,13 +157,13 @@ def test_an_interrupted_run_reports(installed, program, tmp_path, number, how):
     said = tmp_path / "said"
     with said.open("w") as file:
         process = start(installed, tmp_path, program, [how], "--trace", trace, no_progress="0", stderr=file)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while "fails" not in said.read_text():
         assert time.monotonic() < end, said.read_text()
         time.sleep(0.01)
     process.send_signal(number)
     try:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
     finally:
         process.kill()  # it would write its trace until the disk is full
     assert process.returncode == 128 + number, out + said.read_text()

@@ -16,7 +16,7 @@ if(SANITIZE) # each takes several times as long
   set(seeds 100)
 endif()
 add_test(NAME fuzz_api COMMAND fuzz_api_fixed --seeds ${seeds} ${fuzz_folder}/corpus/api)
-set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 300)
+set_tests_properties(fuzz_api PROPERTIES LABELS api TIMEOUT 900)
 
 jacquard_fuzz(fuzz_api REPLAYED SOURCES ${fuzz_folder}/api_fuzz.c ${fuzz_api_parts} DEPENDS jacquard_aries
               INCLUDES ${fuzz_folder} ${CMAKE_SOURCE_DIR}/sim/aries)

@@ -25,7 +25,7 @@ target_link_libraries(live_plan PRIVATE jacquard_aries jacquard_flags PkgConfig:
 set_target_properties(live_plan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 jacquard_no_whole_program(live_plan)
 add_test(NAME live_plan COMMAND live_plan)
-set_tests_properties(live_plan PROPERTIES LABELS live TIMEOUT 120)
+set_tests_properties(live_plan PROPERTIES LABELS live TIMEOUT 900)
 target_sources(live_kills PRIVATE ${traffic})
 
 # One side of shared transfers by hand, by the carrier below libugni.

@@ -15,6 +15,6 @@ foreach(area IN ITEMS cdm ep post post_event post_chain amo cq smsg smsg_fault s
   add_dependencies(${name} jacquard-fabricd)
   jacquard_no_whole_program(${name})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS live TIMEOUT 900)
 endforeach()
 target_compile_definitions(live_api_cq PRIVATE UNREAD_EVENTS=10000u) # in simulation, the 100,000 of the checklist's item

@@ -24,7 +24,7 @@ target_include_directories(fuzz_lnet_api_fixed PRIVATE ${lnet_folders})
 target_link_libraries(fuzz_lnet_api_fixed PRIVATE jacquard_lnet jacquard_flags PkgConfig::CMOCKA m)
 set_target_properties(fuzz_lnet_api_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_test(NAME fuzz_lnet_api COMMAND fuzz_lnet_api_fixed 200 ${lnet_api_corpus})
-set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 300)
+set_tests_properties(fuzz_lnet_api PROPERTIES LABELS lnet TIMEOUT 900)
 jacquard_fuzz(fuzz_lnet_api REPLAYED SOURCES ${lnet_parts} DEPENDS jacquard_lnet PkgConfig::CMOCKA m INCLUDES ${lnet_folders})
 
 # Texts of parameters and files of lnetctl (./dev fuzz lnet_config).

@@ -30,5 +30,5 @@ if(SANITIZE) # each takes several times as long
   set(seeds 1700)
 endif()
 add_test(NAME fuzz_lnet_tcp COMMAND fuzz_lnet_tcp_fixed ${seeds})
-set_tests_properties(fuzz_lnet_tcp PROPERTIES LABELS lnet TIMEOUT 300)
+set_tests_properties(fuzz_lnet_tcp PROPERTIES LABELS lnet TIMEOUT 900)
 jacquard_fuzz(fuzz_lnet_tcp SOURCES ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_lnet_tcp.c DEPENDS jacquard_lnet INCLUDES ${CMAKE_SOURCE_DIR}/sim/lnet)

@@ -51,7 +51,7 @@ if(TARGET madeleine)
   target_link_libraries(fuzz_madeleine_fixed PRIVATE jacquard_flags)
   set_target_properties(fuzz_madeleine_fixed PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME fuzz_madeleine COMMAND fuzz_madeleine_fixed 5000 ${mad_fuzz}/corpus/madeleine/all.cfg ${mad_fuzz}/corpus/madeleine/ping.cfg)
-  set_tests_properties(fuzz_madeleine PROPERTIES LABELS madeleine TIMEOUT 300)
+  set_tests_properties(fuzz_madeleine PROPERTIES LABELS madeleine TIMEOUT 900)
   jacquard_fuzz(fuzz_madeleine REPLAYED SOURCES ${mad_fuzz}/fuzz_madeleine.c DEPENDS madeleine
                 INCLUDES ${CMAKE_SOURCE_DIR}/stack/madeleine ${CMAKE_SOURCE_DIR}/stack/madeleine/include)
 endif()

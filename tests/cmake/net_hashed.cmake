@@ -4,5 +4,5 @@ if(NOT COVERAGE)
   api_frame(hashed_agreement frame)
   jacquard_test(aries_hashed_agreement
     SOURCES ${CMAKE_SOURCE_DIR}/tests/api/hashed_agreement_test.c ${frame}
-    DEPENDS jacquard_aries m TIMEOUT 600)
+    DEPENDS jacquard_aries m TIMEOUT 900)
 endif()

@@ -46,7 +46,7 @@ foreach(program IN ITEMS fuzz_pmi2_wire_fixed fuzz_pmi2_fixed)
 endforeach()
 add_test(NAME pmi2_89_fuzz_parsers COMMAND fuzz_pmi2_wire_fixed 100000)
 add_test(NAME pmi2_89_fuzz_server COMMAND fuzz_pmi2_fixed 3000)
-set_tests_properties(pmi2_89_fuzz_parsers pmi2_89_fuzz_server PROPERTIES LABELS pmi TIMEOUT 600)
+set_tests_properties(pmi2_89_fuzz_parsers pmi2_89_fuzz_server PROPERTIES LABELS pmi TIMEOUT 900)
 add_test(NAME pmi2_89_fuzz_parsers.full COMMAND fuzz_pmi2_wire_fixed 10000000)
 set_tests_properties(pmi2_89_fuzz_parsers.full PROPERTIES LABELS full TIMEOUT 7200)
 

@@ -27,7 +27,7 @@ def frame(text):
 class Client:
     def __init__(self):
         self.socket = socket.socket(fileno=int(os.environ["PMI_FD"]))
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.bytes = b""
 
     def take(self, length):

@@ -37,7 +37,7 @@ def run(*command, timeout=240, env=None, cwd=None):
     return subprocess.CompletedProcess(command, process.returncode, out, error)
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=120):
     """Until it holds, and what it returned; that it never does is an error."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -55,7 +55,7 @@ class Fabric:
     def end(self, number=signal.SIGTERM):
         if self.report is None:
             self.process.send_signal(number)
-            self.report, self.errors = self.process.communicate(timeout=30)
+            self.report, self.errors = self.process.communicate(timeout=120)
         return self.process.returncode
 
 
@@ -71,7 +71,7 @@ def fabric(*arguments, env=None):
             name, value = shlex.split(line)[1].split("=", 1)
             exports[name] = value
         else:
-            raise AssertionError(f"no fabric: {process.communicate(timeout=30)[1]}")
+            raise AssertionError(f"no fabric: {process.communicate(timeout=120)[1]}")
         running = Fabric(process, exports, line)
         yield running
         running.end()

@@ -33,7 +33,7 @@ enum {
     PER_BUFFER = 16,
     BUFFERS = 32,
     ODD = 24, /* where memory of the C library begins in its page */
-    SECONDS = 60,
+    SECONDS = 200,
 };
 
 struct machine {

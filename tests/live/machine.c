@@ -370,17 +370,25 @@ static bool sleeps(const struct sim_fiber *fiber)
     return state == 'S';
 }
 
-/* In simulation others have done what they can when time has passed: so here they get a while. */
+/*
+ * In simulation others have done what they can when time has passed. So here they get a while:
+ * until they sleep at several looks in a row, for they may also sleep for a moment, at a lock.
+ */
 void sim_sleep_until(sim_time_t at)
 {
+    enum { LOOKS = 3 };
     const struct sim_fiber *fiber;
     sim_time_t deadline;
+    int looks;
 
     sleep_until(at);
-    deadline = sim_now() + 500 * SIM_MS;
+    deadline = sim_now() + 5 * SIM_S;
     for (fiber = fibers; fiber != NULL; fiber = fiber->next)
-        while (!sleeps(fiber) && sim_now() < deadline)
-            usleep(500);
+        for (looks = 0; looks < LOOKS && sim_now() < deadline; usleep(500)) {
+            looks = sleeps(fiber) ? looks + 1 : 0;
+            if (__atomic_load_n(&fiber->number, __ATOMIC_SEQ_CST) < 0)
+                break;
+        }
 }
 
 struct sim_fiber *sim_fiber_start(void (*main)(void *arg), void *arg, const char *name,

@@ -163,7 +163,7 @@ def test_launchers_read_lines(scenario):
         assert [line.split()[1:3] for line in text if line.startswith("node ")] == [[f"nid0000{i}", "1"] for i in range(4)]
         assert all(re.match(r"(set|default) \w+=|node nid\d{5} 1( \w+=\d+)+$|$", line) for line in text)
         ours.close()
-        assert running.communicate(timeout=30)[0].startswith("fabric: ") and running.returncode == 0
+        assert running.communicate(timeout=120)[0].startswith("fabric: ") and running.returncode == 0
 
 
 # ---- jacquard -----------------------------------------------------------------------------------
@@ -437,11 +437,11 @@ def hanging(tmp_path, source, *options):
             job.wait()
 
 
-def shown_until(tmp_path, wanted):
-    """What `top` says as soon as one of its lines is like this."""
+def shown_until(tmp_path, *wanted):
+    """What `top` says as soon as it has a line like each of these."""
     def rows():
         found = shown("--all", tmp_path / "here")
-        return found if any(re.search(wanted, row) for row in found) else None
+        return found if all(any(re.search(each, row) for row in found) for each in wanted) else None
 
     return wait_for(rows)
 
@@ -576,7 +576,7 @@ def test_top_shows_connections_of_a_process_that_hangs(tmp_path):
         }
     """
     with hanging(tmp_path, source, "-lfabric"):
-        rows = shown_until(tmp_path, "VC to nid00007 instance 77: connecting")
+        rows = shown_until(tmp_path, "VC to nid00007 instance 77: connecting", r"VC to nid00005 instance \d+: connected")
         assert rows[1].endswith("  VCs") and re.search(r"s  1 connecting\+1$", rows[2]), rows
         assert any(re.fullmatch(r" +VC to nid00007 instance 77: connecting for \d+\.\d s", row) for row in rows), rows
         assert any(re.fullmatch(r" +VC to nid00005 instance \d+: connected for \d+\.\d s", row) for row in rows), rows

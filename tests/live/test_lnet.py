@@ -320,7 +320,7 @@ def attacks(source, target):
 
 def attack(source, target, bytes_):
     with socket.socket() as peer:
-        peer.settimeout(10)
+        peer.settimeout(60)
         peer.bind((source, 0))
         peer.connect((target, PORT))
         with contextlib.suppress(OSError):

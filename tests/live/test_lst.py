@@ -76,8 +76,9 @@ def test_stat_prints_rates_of_messages_and_of_rpcs(hosts, tmp_path):
     assert done.returncode == 0, done.stderr
     [(received, sent, rpcs)] = re.findall(
         r"\[LNet Rates of clients\]\n\[R\] Avg: (\d+) +RPC/s\n\[W\] Avg: (\d+) +RPC/s\n\[RPCs of clients\]\n\[S\] Avg: (\d+)", done.stdout)
-    # A ping RPC is one message in each direction.
-    assert int(rpcs) > 0 and int(sent) == pytest.approx(int(rpcs), rel=0.02) and int(received) == pytest.approx(int(rpcs), rel=0.02)
+    # A ping RPC is one message in each direction. Besides, there are four under way at each reading, and those of stat itself.
+    assert int(rpcs) > 0
+    assert all(int(messages) == pytest.approx(int(rpcs), rel=0.02, abs=10) for messages in (sent, received))
     assert re.search(r"\[LNet Bandwidth of servers\]\n\[R\] Max: \d+\.\d\d +MB/s\n", done.stdout)
 
 

@@ -220,7 +220,7 @@ def test_a_server_that_ends_while_it_is_asked(two):
     for _ in range(3):
         server = begin(*one.command("serve", "--bytes", 4096))
         assert server.stdout.readline().strip() == one.server()
-        clients = [begin(*other.command("ping", "--loops", 1000000, "--bytes", 4096, "--timeout", 1, one.server())) for _ in range(3)]
+        clients = [begin(*other.command("ping", "--loops", 1000000, "--bytes", 4096, "--timeout", 4, one.server())) for _ in range(3)]
         wait_until(lambda: one.held()["operations"] > 100 and other.held()["machines"] == 3)
         server.send_signal(signal.SIGTERM)
         output, errors = server.communicate(timeout=120)
@@ -503,7 +503,7 @@ def test_m0_138_shared_memory_that_is_scribbled_over(two):
     chance = random.Random(24)
     with serving(other, errors=None) as server:
         for _ in range(10):
-            client = begin(*one.command("ping", "--loops", 1000000, "--timeout", 1, server), env=dict(os.environ, JACQUARD_M0_MEMORY="8"))
+            client = begin(*one.command("ping", "--loops", 1000000, "--timeout", 100, server), env=dict(os.environ, JACQUARD_M0_MEMORY="8"))
             wait_until(lambda: one.held()["machines"] == 1 or client.poll() is not None)
             name = next(f"/proc/{client.pid}/fd/{fd}" for fd in os.listdir(f"/proc/{client.pid}/fd")
                         if os.readlink(f"/proc/{client.pid}/fd/{fd}").startswith("/memfd:m0net"))

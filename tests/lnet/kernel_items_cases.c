@@ -17,8 +17,7 @@ struct item {
     struct cfs_workitem work;
     struct cfs_wi_sched *sched;
     atomic_t runs;
-    struct completion ran;
-    unsigned takes_ms;
+    struct completion ran, may_end; /* of one run each */
     bool exits;
 };
 
@@ -27,26 +26,37 @@ static int runs(struct cfs_workitem *work)
     struct item *item = work->wi_data;
 
     atomic_inc(&item->runs);
-    msleep(item->takes_ms);
+    wait_for_completion(&item->may_end);
     if (item->exits)
         cfs_wi_exit(item->sched, work);
     complete(&item->ran);
     return item->exits;
 }
 
+static void init_item(struct item *item, struct cfs_wi_sched *sched)
+{
+    item->sched = sched;
+    init_completion(&item->ran);
+    init_completion(&item->may_end);
+    cfs_wi_init(&item->work, item, runs);
+}
+
 int lnet_99_work_items_run_as_they_are_scheduled(void)
 {
-    struct item item = {.takes_ms = 10}, other = {.exits = true};
+    struct item item = {.exits = false}, busy = {.exits = false}, other = {.exits = true};
     struct cfs_wi_sched *sched;
 
     EXPECT(cfs_wi_sched_create("items", cfs_cpt_tab, CFS_CPT_ANY, 1, &sched) == 0);
-    item.sched = other.sched = sched;
-    init_completion(&item.ran);
-    init_completion(&other.ran);
-    cfs_wi_init(&item.work, &item, runs);
-    cfs_wi_init(&other.work, &other, runs);
+    init_item(&item, sched);
+    init_item(&busy, sched);
+    init_item(&other, sched);
+    cfs_wi_schedule(sched, &busy.work); /* the only thread runs this one meanwhile */
+    while (atomic_read(&busy.runs) < 1)
+        msleep(1);
     cfs_wi_schedule(sched, &item.work);
     cfs_wi_schedule(sched, &item.work); /* is it already */
+    complete(&busy.may_end);
+    complete(&item.may_end);
     wait_for_completion(&item.ran);
     msleep(2);
     EXPECT(atomic_read(&item.runs) == 1);
@@ -54,6 +64,8 @@ int lnet_99_work_items_run_as_they_are_scheduled(void)
     while (atomic_read(&item.runs) < 2)
         msleep(1);
     cfs_wi_schedule(sched, &item.work); /* while it runs: once more */
+    complete(&item.may_end);
+    complete(&item.may_end);
     wait_for_completion(&item.ran);
     wait_for_completion(&item.ran);
     EXPECT(atomic_read(&item.runs) == 3);
@@ -64,6 +76,8 @@ int lnet_99_work_items_run_as_they_are_scheduled(void)
     cfs_wi_schedule(sched, &other.work);
     EXPECT(cfs_wi_deschedule(sched, &item.work) == 0);
     EXPECT(cfs_wi_deschedule(sched, &other.work) == 1);
+    complete(&item.may_end);
+    complete(&other.may_end);
     wait_for_completion(&item.ran);
     msleep(5);
     EXPECT(atomic_read(&other.runs) == 0 && atomic_read(&item.runs) == 4);

@@ -183,8 +183,8 @@ int lnet_99_timers_in_nanoseconds(void)
     EXPECT(ticks.count == 4 && ticks.last - begin >= (100 + 3 * 250) * 1000);
     while (hrtimer_active(&ticks.timer))
         udelay(10);
-    hrtimer_start(&ticks.timer, ktime_add_ms(ktime_get(), 1000), HRTIMER_MODE_ABS);
-    EXPECT(hrtimer_get_remaining(&ticks.timer) > 900 * NSEC_PER_MSEC);
+    hrtimer_start(&ticks.timer, ktime_add_ms(ktime_get(), 1000000), HRTIMER_MODE_ABS);
+    EXPECT(hrtimer_get_remaining(&ticks.timer) > 900 * NSEC_PER_SEC);
     EXPECT(hrtimer_cancel(&ticks.timer) == 1 && !hrtimer_active(&ticks.timer));
     hrtimer_set_expires(&ticks.timer, 1000);
     EXPECT(hrtimer_forward(&ticks.timer, 999, 10) == 0);

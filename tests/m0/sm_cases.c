@@ -28,6 +28,7 @@ struct fixture {
     struct m0_sm_ast traps[POSTERS][EACH];
     struct m0_sm_ast_wait all;
     int ran, unlocked, called, order[4], places;
+    bool connecting_seen;
     m0_time_t called_at;
 };
 
@@ -172,7 +173,8 @@ static void connect_later(int unused)
     m0_sm_group_lock(&mine()->group);
     m0_sm_state_set(&mine()->machine, CONNECTING);
     m0_sm_group_unlock(&mine()->group);
-    m0_nanosleep(10 * MSEC, NULL);
+    while (!__atomic_load_n(&mine()->connecting_seen, __ATOMIC_SEQ_CST))
+        m0_nanosleep(10 * MSEC, NULL);
     m0_sm_group_lock(&mine()->group);
     m0_sm_fail(&mine()->machine, FAILED, -ECONNREFUSED);
     m0_sm_group_unlock(&mine()->group);
@@ -191,6 +193,7 @@ int m0_159_waiting_for_a_state(void)
     EXPECT(M0_THREAD_INIT(&thread, int, NULL, &connect_later, 0, "connects") == 0);
     EXPECT(m0_sm_timedwait(&mine()->machine, M0_BITS(CONNECTING, ACTIVE), M0_TIME_NEVER) == 0);
     EXPECT(m0_sm_group_is_locked(&mine()->group));
+    __atomic_store_n(&mine()->connecting_seen, true, __ATOMIC_SEQ_CST);
     EXPECT(m0_sm_timedwait(&mine()->machine, M0_BITS(ACTIVE), M0_TIME_NEVER) == -ESRCH);
     EXPECT(mine()->machine.sm_rc == -ECONNREFUSED);
     m0_sm_group_unlock(&mine()->group);

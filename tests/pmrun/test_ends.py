@@ -152,7 +152,7 @@ def test_pmi2_98_nothing_outlives_pmrun(probe, arguments):
     assert len(processes_with(f"{probe}\0stubborn")) >= 4
     job.kill()
     job.communicate(timeout=60)
-    until(lambda: processes_with(f"{probe}\0stubborn") == [], 3)
+    until(lambda: processes_with(f"{probe}\0stubborn") == [])
 
 
 def test_pmi2_98_nothing_outlives_pmproxy(probe):
@@ -162,7 +162,7 @@ def test_pmi2_98_nothing_outlives_pmproxy(probe):
     os.kill(proxy[0], signal.SIGKILL)
     _, errors = job.communicate(timeout=60)
     assert job.returncode == 255 and "node bb " in errors
-    until(lambda: processes_with(str(probe)) == [], 3)
+    until(lambda: processes_with(str(probe)) == [])
 
 
 def test_pmi2_102_time_limit(probe):

@@ -45,7 +45,7 @@ class Page:
         self.driver.execute_async_script("const done = arguments[0];"
                                          "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20))))")
 
-    def until(self, script, *arguments, seconds=20):
+    def until(self, script, *arguments, seconds=120):
         end = time.monotonic() + seconds
         while not (value := self.run(script, *arguments)):
             assert time.monotonic() < end, f"never: {script}"

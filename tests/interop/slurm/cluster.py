@@ -16,8 +16,8 @@ from pathlib import Path
 
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo"]
 NODES = ["n1", "n2"]
-START_SECONDS = 15
-RUN_SECONDS = 30
+START_SECONDS = 60
+RUN_SECONDS = 120
 CONFIGURATION = """
 ClusterName=jacquard
 SlurmctldHost={host}(127.0.0.1)
@@ -117,7 +117,7 @@ class Cluster:
     def __exit__(self, *_):
         self.starter.stdin.close()
         try:
-            self.starter.wait(timeout=20)
+            self.starter.wait(timeout=60)
         finally:
             self.starter.kill()
 

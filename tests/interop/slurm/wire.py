@@ -55,7 +55,7 @@ def server():
 class Client:
     def __init__(self):
         self.socket, self.messages, self.waiting = server(), Messages(), []
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
         self.socket.sendall(INIT)
         assert self.reply() == "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n"
         rank, size, job = (os.environ[name] for name in ("PMI_RANK", "PMI_SIZE", "PMI_JOBID"))

@@ -82,7 +82,7 @@ static void client(struct side *side)
             pids[i] = fork();
             HOLDS(pids[i] >= 0);
             if (pids[i] == 0) {
-                alarm(40);
+                alarm(400);
                 close(ends[0]);
                 child(side, ends[1], number);
             }

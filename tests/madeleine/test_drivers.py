@@ -67,7 +67,8 @@ ON_NODE = ["/bin/sh", "-c", f'LNET_OPTIONS="networks=tcp({HOSTS}.$((PMI_RANK + 1
 def between_processes(program, *arguments, size=2, fabric=False, **variables):
     options = ["--fabric", "--fabric-report", "none"] if fabric else []
     node = ON_NODE if "lnet" in variables.get("MAD_ADAPTERS", "") else []
-    done = launcher.run(*options, "-n", size, *node, program, *arguments, env=launcher.environment(**variables))
+    done = launcher.run(*options, "-n", size, *node, program, *arguments, env=launcher.environment(**variables),
+                        timeout=600)  # with short packets, each of which waits for a thread to wake up
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 

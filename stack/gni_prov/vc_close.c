@@ -39,7 +39,7 @@
     2000000000ull /* for answers that find no room in the peer's mailbox when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests in flight when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
-#define END_NS 20000000000ull /* for transactions, which the NIC ends at the latest in 15 s */
+#define END_NS 100000000000ull /* for messages, each attempt of which the NIC ends in 15 s */
 
 /* ---- queued operations ----------------------------------------------------------------------- */
 

@@ -372,20 +372,20 @@ static bool sleeps(const struct sim_fiber *fiber)
 
 /*
  * In simulation others have done what they can when time has passed. So here they get a while:
- * until they sleep at several looks in a row, for they may also sleep for a moment, at a lock.
+ * until they sleep each time that they are asked, for they may also sleep for a moment, at a lock.
  */
 void sim_sleep_until(sim_time_t at)
 {
-    enum { LOOKS = 3 };
+    enum { POLLS = 3 };
     const struct sim_fiber *fiber;
     sim_time_t deadline;
-    int looks;
+    int asleep;
 
     sleep_until(at);
     deadline = sim_now() + 5 * SIM_S;
     for (fiber = fibers; fiber != NULL; fiber = fiber->next)
-        for (looks = 0; looks < LOOKS && sim_now() < deadline; usleep(500)) {
-            looks = sleeps(fiber) ? looks + 1 : 0;
+        for (asleep = 0; asleep < POLLS && sim_now() < deadline; usleep(500)) {
+            asleep = sleeps(fiber) ? asleep + 1 : 0;
             if (__atomic_load_n(&fiber->number, __ATOMIC_SEQ_CST) < 0)
                 break;
         }

@@ -588,29 +588,3 @@ int lnet_99_locks_that_sleep(void)
     up(&store.semaphore);
     return 0;
 }
-
-static int holds(void *data)
-{
-    struct flag *flag = data;
-
-    spin_lock(&flag->lock);
-    atomic_inc(&flag->seen);
-    msleep(5); /* a kernel would complain */
-    spin_unlock(&flag->lock);
-    return 0;
-}
-
-int lnet_99_a_spin_lock_whose_holder_sleeps(void)
-{
-    struct flag flag = {.set = false};
-    unsigned long flags;
-
-    spin_lock_init(&flag.lock);
-    EXPECT(spin_trylock(&flag.lock) && !spin_trylock(&flag.lock) && spin_is_locked(&flag.lock));
-    spin_unlock(&flag.lock);
-    kthread_run(holds, &flag, "holds");
-    until(&flag.seen, 1);
-    spin_lock_irqsave(&flag.lock, flags);
-    spin_unlock_irqrestore(&flag.lock, flags);
-    return 0;
-}

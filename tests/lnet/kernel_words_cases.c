@@ -5,6 +5,7 @@
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/interrupt.h>
 #include <linux/kernel.h>
@@ -527,5 +528,39 @@ int lnet_99_what_readers_see_stays(void)
            some[2].chain.next == &some[0].chain);
     list_replace_rcu(&some[0].link, &some[1].link);
     EXPECT(list_first_or_null_rcu(&list, struct shared, link) == &some[1]);
+    return 0;
+}
+
+/* ---- a lock that is held for long ------------------------------------------------------------ */
+
+struct held {
+    spinlock_t lock;
+    struct completion taken;
+};
+
+static int holds(void *data)
+{
+    struct held *held = data;
+
+    spin_lock(&held->lock);
+    complete(&held->taken);
+    msleep(5); /* a kernel would complain */
+    spin_unlock(&held->lock);
+    return 0;
+}
+
+int lnet_99_a_spin_lock_whose_holder_sleeps(void)
+{
+    struct held held;
+    unsigned long flags;
+
+    spin_lock_init(&held.lock);
+    init_completion(&held.taken);
+    EXPECT(spin_trylock(&held.lock) && !spin_trylock(&held.lock) && spin_is_locked(&held.lock));
+    spin_unlock(&held.lock);
+    kthread_run(holds, &held, "holds");
+    wait_for_completion(&held.taken);
+    spin_lock_irqsave(&held.lock, flags);
+    spin_unlock_irqrestore(&held.lock, flags);
     return 0;
 }

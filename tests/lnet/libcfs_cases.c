@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The cases of libcfs_cases.h that are about failures, messages, texts, memory and dates. */
+/* The cases of libcfs_cases.h that are about failures, messages, texts and memory. */
 #define DEBUG_SUBSYSTEM S_RPC
 #include "libcfs_cases.h"
 
@@ -589,17 +589,5 @@ int lnet_99_memory_and_partitions_of_libcfs(void)
     spin_unlock(&spin);
     LINVRNT(five.counter == 5);
     cfs_restore_sigs(cfs_block_allsigs());
-    return 0;
-}
-
-int lnet_99_the_date(void)
-{
-    struct timespec64 now;
-    ktime_t begin = ktime_get_real();
-
-    ktime_get_real_ts64(&now);
-    EXPECT(now.tv_sec >= 1546300800 && ktime_get_real_seconds() >= now.tv_sec);
-    msleep(20);
-    EXPECT(ktime_ms_delta(ktime_get_real(), begin) >= 19);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The case of libcfs_cases.h that is about tables of partitions. */
+/* The cases of libcfs_cases.h that are about tables of partitions, and about the date. */
 #include "libcfs_cases.h"
 
 #include <libcfs/libcfs.h>
@@ -69,5 +69,17 @@ int lnet_99_tables_of_partitions(void)
     EXPECT(cfs_cpt_weight(table, 1) == processors);
     EXPECT(cfs_cpt_bind(table, 1) == 0 && cfs_cpt_current(table, 0) == 1);
     cfs_cpt_table_free(table);
+    return 0;
+}
+
+int lnet_99_the_date(void)
+{
+    struct timespec64 now;
+    ktime_t begin = ktime_get_real();
+
+    ktime_get_real_ts64(&now);
+    EXPECT(now.tv_sec >= 1546300800 && ktime_get_real_seconds() >= now.tv_sec);
+    msleep(20);
+    EXPECT(ktime_ms_delta(ktime_get_real(), begin) >= 19);
     return 0;
 }

@@ -10,13 +10,13 @@ import pytest
 SCENARIOS = sorted((jacquard.ROOT / "scenarios/gni").glob("**/*.yaml"))
 OTHER = "2-2"  # most files have seed 1, and are tests by themselves
 MANY = 500
-PATIENCE = 7200  # seconds: a busy machine takes long for many seeds
+TIMEOUT = 7200  # seconds: a busy machine takes long for many seeds
 
 
 def broken(path, seeds):
     """Runs that do not hold, and jobs that found something wrong although their exit code was expected."""
     lines = []
-    for run in jacquard.run(path, options=["--seeds", seeds], timeout=PATIENCE).data["runs"]:
+    for run in jacquard.run(path, options=["--seeds", seeds], timeout=TIMEOUT).data["runs"]:
         texts = [run["error"]] if "error" in run else list(run["problems"]) if run["exit"] else []
         texts += [text for job in run.get("jobs", []) if job["failures"] for text in job["texts"]]
         lines += [f"seed {run['seed']}: {text}" for text in texts]

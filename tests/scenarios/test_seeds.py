@@ -9,11 +9,11 @@ FIRST = jacquard.ROOT / "docs/examples/first.yaml"
 LOSS = {"faults": "[{at: aries.packet, do: drop, probability: 0.01}]", "expect": "[]"}
 FAULTS = sorted((jacquard.ROOT / "scenarios/faults").glob("*.yaml"))
 SEEDS, SEEDS_FULL = 10, 200
-PATIENCE = 7200  # seconds: a busy machine takes long for many seeds
+TIMEOUT = 7200  # seconds: a busy machine takes long for many seeds
 
 
 def campaign(path, seeds, settings=None):
-    return jacquard.run(path, set=settings, options=["--seeds", f"1-{seeds}"], timeout=PATIENCE).data["runs"]
+    return jacquard.run(path, set=settings, options=["--seeds", f"1-{seeds}"], timeout=TIMEOUT).data["runs"]
 
 
 def test_other_seeds_inject_other_faults():

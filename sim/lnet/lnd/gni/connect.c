@@ -186,7 +186,7 @@ static void conn_free(struct lnet_gni_conn *conn)
  * still write to it. */
 bool lnet_gni_conn_destroy_if_idle(struct lnet_gni_conn *conn)
 {
-    if (!list_empty(&conn->active) || conn->delayed != 0)
+    if (!list_empty(&conn->active) || conn->delayed != 0 || conn->close_in_flight)
         return false;
     GNI_EpDestroy(conn->ep);
     g_free(conn->mailbox);
@@ -213,7 +213,9 @@ void lnet_gni_conn_close(struct lnet_gni_conn *conn, int status)
                                            .connection_stamp = conn->own_stamp,
                                            .sequence = conn->tx_sequence++};
 
-        GNI_SmsgSendWTag(conn->ep, &message, sizeof(message), NULL, 0, UINT32_MAX, 0);
+        conn->close_event = lnet_gni_event_number(conn, message.sequence);
+        conn->close_in_flight = GNI_SmsgSendWTag(conn->ep, &message, sizeof(message), NULL, 0,
+                                                 conn->close_event, 0) == GNI_RC_SUCCESS;
     }
     INIT_LIST_HEAD(&failed);
     list_splice_init(&conn->queued, &failed);

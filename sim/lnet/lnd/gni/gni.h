@@ -126,6 +126,8 @@ struct lnet_gni_conn {
     uint32_t queue; /* number that events carry */
     uint64_t own_stamp, peer_stamp;
     uint32_t tx_sequence, rx_sequence;
+    bool close_in_flight; /* the message that tells the peer, whose event is close_event */
+    uint32_t close_event;
     struct list_head queued, active;
     sim_time_t last_tx, last_rx;
     uint32_t delayed; /* messages of it that LNet keeps */
@@ -196,6 +198,9 @@ void lnet_gni_tx_release_list(struct list_head *list);
 void lnet_gni_tx_queue(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx);
 /* By the thread: sends what is queued; true: it did something. */
 bool lnet_gni_send_queued(struct lnet_gni_conn *conn);
+/* What the event of a send carries: the connection, and the low bits of the message's number. Fewer
+ * messages than these bits tell apart are in a mailbox. */
+uint32_t lnet_gni_event_number(const struct lnet_gni_conn *conn, uint32_t sequence);
 void lnet_gni_tx_event(struct lnet_gni_ni *owner, gni_cq_entry_t event, gni_return_t rc);
 struct lnet_gni_tx *lnet_gni_tx_find(struct lnet_gni_conn *conn, uint64_t cookie);
 /* The peer has answered: the exchange is over. */

@@ -268,11 +268,9 @@ static const void *data_of(struct lnet_gni_tx *tx)
     return tx->data;
 }
 
-/* What the event of a send carries: the connection, and the low bits of the message's number. Fewer
- * messages than these bits tell apart are in a mailbox. */
-static uint32_t event_number(const struct lnet_gni_conn *conn, const struct lnet_gni_tx *tx)
+uint32_t lnet_gni_event_number(const struct lnet_gni_conn *conn, uint32_t sequence)
 {
-    return conn->queue << 16 | (tx->message.sequence & 0xffff);
+    return conn->queue << 16 | (sequence & 0xffff);
 }
 
 /* Puts the message into the peer's mailbox. GNI_RC_NOT_DONE: the mailbox is full. */
@@ -286,7 +284,7 @@ static gni_return_t send_message(struct lnet_gni_conn *conn, struct lnet_gni_tx 
     tx->message.sequence = conn->tx_sequence;
     tx->message.payload_length = tx->data_bytes;
     rc = GNI_SmsgSendWTag(conn->ep, &tx->message, tx->message_bytes, (void *)data, tx->data_bytes,
-                          event_number(conn, tx), 0);
+                          lnet_gni_event_number(conn, tx->message.sequence), 0);
     if (rc != GNI_RC_SUCCESS)
         return rc;
     sim_spend((sim_time_t)owner->ni->driver_values[LNET_GNI_SOFTWARE_NS] * SIM_NS);
@@ -427,8 +425,13 @@ void lnet_gni_tx_event(struct lnet_gni_ni *owner, gni_cq_entry_t event, gni_retu
     conn = queue < owner->by_queue->len ? g_ptr_array_index(owner->by_queue, queue) : NULL;
     if (conn == NULL)
         return;
+    if (conn->close_in_flight && conn->close_event == id) {
+        conn->close_in_flight = false;
+        return;
+    }
     list_for_each_entry (tx, &conn->active, on_list)
-        if (tx->state == LNET_GNI_TX_SENT && event_number(conn, tx) == id) {
+        if (tx->state == LNET_GNI_TX_SENT &&
+            lnet_gni_event_number(conn, tx->message.sequence) == id) {
             sent(tx, ok);
             return;
         }

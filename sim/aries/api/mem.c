@@ -2,6 +2,7 @@
 /* Memory registration. */
 #include "api/findings.h"
 #include "api/front.h"
+#include "aries/kernel.h"
 
 #include <assert.h>
 #include <sys/mman.h>
@@ -329,7 +330,8 @@ static void release_all(struct gni_nic *nic)
         mr_release(sim_container_of(nic->mrs.next, struct aries_mr, nic_link));
 }
 
-gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_hndl)
+static gni_return_t deregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_hndl,
+                               bool peers_may_use)
 {
     const struct aries_timing *timing;
     struct aries_mr *mr;
@@ -347,9 +349,20 @@ gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_
     mr = own_registration(nic_hndl, mem_hndl); /* looked up again: time has passed */
     if (mr == NULL)
         return GNI_RC_INVALID_PARAM;
-    aries_findings_deregistered(mr);
+    if (!peers_may_use)
+        aries_findings_deregistered(mr);
     mr_release(mr);
     return GNI_RC_SUCCESS;
+}
+
+gni_return_t GNI_MemDeregister(gni_nic_handle_t nic_hndl, gni_mem_handle_t *mem_hndl)
+{
+    return deregister(nic_hndl, mem_hndl, false);
+}
+
+gni_return_t aries_kernel_mem_deregister_held(gni_nic_handle_t nic, gni_mem_handle_t *handle)
+{
+    return deregister(nic, handle, true);
 }
 
 gni_return_t GNI_SetMddResources(gni_nic_handle_t nic_hndl, uint32_t num_entries)

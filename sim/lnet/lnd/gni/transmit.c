@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "aries/kernel.h"
 #include "gni.h"
 
 #define BLOCK 16u
@@ -147,11 +148,15 @@ static gni_return_t register_memory(struct lnet_gni_tx *tx)
     return rc;
 }
 
-static void deregister_memory(struct lnet_gni_tx *tx)
+/* `failed`: with its connection, so the peer may still have a transfer in flight. */
+static void deregister_memory(struct lnet_gni_tx *tx, bool failed)
 {
     if (!tx->registered)
         return;
-    GNI_MemDeregister(tx->owner->nic, &tx->handle);
+    if (failed)
+        aries_kernel_mem_deregister_held(tx->owner->nic, &tx->handle);
+    else
+        GNI_MemDeregister(tx->owner->nic, &tx->handle);
     tx->registered = false;
     if (tx->bounce != NULL && tx->incoming) {
         struct kvec from = whole(tx);
@@ -167,7 +172,7 @@ void lnet_gni_tx_release_list(struct list_head *list)
     struct lnet_gni_tx *tx;
 
     list_for_each_entry (tx, list, on_list)
-        deregister_memory(tx);
+        deregister_memory(tx, true);
 }
 
 /* Ends it, by the thread. */
@@ -175,7 +180,7 @@ static void finish(struct lnet_gni_tx *tx)
 {
     struct lnet_node *node = tx->owner->ni->node;
 
-    deregister_memory(tx);
+    deregister_memory(tx, false);
     lnet_host_lock(node);
     lnet_gni_tx_done(tx);
     lnet_host_unlock(node);
@@ -357,7 +362,7 @@ static void give_up(struct lnet_gni_conn *conn, struct lnet_gni_tx *tx)
 {
     tx->status[0] = tx->status[1] = -EFAULT;
     tx->transfer = false;
-    deregister_memory(tx);
+    deregister_memory(tx, false);
     if (tx->message.type == LNET_GNI_GET_DONE)
         tx->message.type = LNET_GNI_GET_NAK;
     tx->message.completion.status = -EFAULT;
@@ -387,7 +392,7 @@ static void transfer_ended(struct lnet_gni_tx *tx, gni_cq_entry_t event, bool ok
         }
         return;
     }
-    deregister_memory(tx);
+    deregister_memory(tx, false);
     tx->transfer = false;
     tx->state = LNET_GNI_TX_QUEUED;
     list_move(&tx->on_list, &conn->queued); /* before other messages */

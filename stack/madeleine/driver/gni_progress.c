@@ -351,7 +351,7 @@ bool mad_gni_ready(const struct mgni_adapter *adapter)
     return GNI_CqTestEvent(adapter->rx) != GNI_RC_NOT_DONE || ready;
 }
 
-void mad_gni_take_events(struct mgni_adapter *adapter)
+bool mad_gni_take_events(struct mgni_adapter *adapter)
 {
     bool any = false;
 
@@ -359,6 +359,7 @@ void mad_gni_take_events(struct mgni_adapter *adapter)
         any |= mad_gni_progress(adapter);
     if (any && adapter->waits != NULL)
         wake_others(adapter);
+    return any;
 }
 
 /* The queues are looked at without the lock, so that others get it. */

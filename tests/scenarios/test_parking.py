@@ -16,7 +16,7 @@ WAIT_FOR_SECONDS = {
     "gni/faults/crash_eager", "gni/faults/crash_rendezvous", "gni/faults/crash_rma", "gni/faults/hang", "gni/faults/links",
     "gni/faults/lost_eager", "gni/faults/lost_rendezvous", "gni/faults/lost_rma", "gni/faults/queues", "gni/link_down",
     "gni/node_down", "gni/packets_lost", "gni/restart",
-    "faults/link_down", "faults/net_packets", "madeleine/gateway_down", "madeleine/lost_packets", "madeleine/multiplexed_down", "madeleine/node_down", "packets/lost",
+    "faults/link_down", "faults/net_packets", "madeleine/gateway_down", "madeleine/lost_packets", "madeleine/mpi_lost_packets", "madeleine/multiplexed_down", "madeleine/node_down", "packets/lost",
     "quickstart", "random/late_messages", "random/lost_messages",
 }
 SOON, LATER = "3ms", "30ms"

@@ -39,7 +39,6 @@
     2000000000ull /* for answers that find no room in the peer's mailbox when the EP closes */
 #define ANSWER_NS 100000000ull /* for requests in flight when the EP closes */
 #define CLOSE_NS 5000000000ull /* for the peers of connections */
-#define END_NS 100000000000ull /* for messages, each attempt of which the NIC ends in 15 s */
 
 /* ---- queued operations ----------------------------------------------------------------------- */
 
@@ -567,12 +566,6 @@ static void abandon_connecting(struct gnip_vc *vc)
         abandon(vc);
 }
 
-/* The peer did not answer. The connection ends when nothing of it is in flight. */
-static void give_up_peer(struct gnip_vc *vc)
-{
-    gnip_vc_fail(vc, FI_ENOTCONN);
-}
-
 void gnip_vcs_drain(struct gnip_ep *ep)
 {
     wait_for(ep, owes_answer, DRAIN_NS);
@@ -586,8 +579,6 @@ void gnip_vcs_close(struct gnip_ep *ep)
     wait_for(ep, is_connecting, ANSWER_NS);
     for_all(ep, abandon_connecting);
     wait_for(ep, is_not_over, CLOSE_NS);
-    for_all(ep, give_up_peer);
-    wait_for(ep, is_not_over, END_NS);
     gnip_cm_nic_remove_ep(ep->cm_nic, ep);
     for (;;) {
         gnip_lock(&ep->lock);

@@ -177,8 +177,6 @@ struct mgni_wait {
 bool mad_gni_progress(struct mgni_adapter *adapter);
 /* Whether that is so; without the lock. */
 bool mad_gni_ready(const struct mgni_adapter *adapter);
-/* Handles all events that have come, and wakes the threads that may wait for them. False: none. */
-bool mad_gni_take_events(struct mgni_adapter *adapter);
 /* The body of a loop that ends when other calls have changed what the caller waits for. It gives
  * the lock up for a while. */
 void mad_gni_pass(struct mgni_wait *wait);

@@ -23,8 +23,8 @@ static bool is_usable(const struct mgni_peer *peer)
     return peer != NULL && peer->ep != NULL && mad_connection_error(peer->in) == MAD_OK;
 }
 
-/* Whether a message waits: its first bytes, or its announcement. */
-static bool waits(struct mgni_peer *peer, bool *announced)
+/* Whether a message waits; an announcement is used up, and bytes of the user stay. */
+static bool begins(struct mgni_peer *peer)
 {
     const struct mgni_header *front;
 
@@ -32,39 +32,26 @@ static bool waits(struct mgni_peer *peer, bool *announced)
         return false;
     mad_gni_examine(peer);
     front = peer->first != NULL ? &peer->first->header : peer->head;
-    *announced = front == NULL || (front->flags & MGNI_FIRST) == 0;
-    return !peer->lost && (!*announced || peer->announced != 0);
+    if (front != NULL && (front->flags & MGNI_FIRST) != 0)
+        return !peer->lost;
+    if (peer->announced == 0 || peer->lost)
+        return false;
+    peer->announced--;
+    return true;
 }
 
-/* The rank whose turn it is after the one served last; -1: no message waits. */
-static int next_rank(const struct mgni_channel *own, bool *announced)
+/* In turn after the rank served last. */
+static p_mad_connection_t next_message(struct mgni_channel *own)
 {
     for (int i = 1; i <= own->size; i++) {
         int rank = (own->last_served + i) % own->size;
 
-        if (waits(own->peers[rank], announced))
-            return rank;
+        if (begins(own->peers[rank])) {
+            own->last_served = rank;
+            return own->peers[rank]->in;
+        }
     }
-    return -1;
-}
-
-/*
- * Of several ranks, one whose event nobody has read yet would miss its turn, as often as another
- * one has a message. So all events that have come are read before the choice.
- */
-static p_mad_connection_t next_message(struct mgni_channel *own)
-{
-    bool announced;
-    int rank = next_rank(own, &announced);
-
-    if (rank >= 0 && own->size > 2 && mad_gni_take_events(own->adapter))
-        rank = next_rank(own, &announced);
-    if (rank < 0)
-        return NULL;
-    own->last_served = rank;
-    if (announced) /* it is used up; bytes of the user stay */
-        own->peers[rank]->announced--;
-    return own->peers[rank]->in;
+    return NULL;
 }
 
 static bool any_left(const struct mgni_channel *own)

@@ -351,17 +351,6 @@ bool mad_gni_ready(const struct mgni_adapter *adapter)
     return GNI_CqTestEvent(adapter->rx) != GNI_RC_NOT_DONE || ready;
 }
 
-bool mad_gni_take_events(struct mgni_adapter *adapter)
-{
-    bool any = false;
-
-    while (mad_gni_ready(adapter))
-        any |= mad_gni_progress(adapter);
-    if (any && adapter->waits != NULL)
-        wake_others(adapter);
-    return any;
-}
-
 /* The queues are looked at without the lock, so that others get it. */
 void mad_gni_pass(struct mgni_wait *wait)
 {

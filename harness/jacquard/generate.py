@@ -16,6 +16,7 @@ NODES_PER_ROUTER = 4
 # Each job has little work, so that many different scenarios run in a short time.
 COUNT_MAX, BYTES_MAX, TIME_MAX_NS, RANKS_MAX = 24, 64 * 1024, 5000, 12
 
+LNET_FAULTED = ("lnet_unlink",)  # a rule must lose its first messages
 LNET_CLIENTS = ("lnet_", "m0_")  # how the names of workloads begin that need LNet
 SMALL_NETWORKS = ("sbp_", "sisci_", "tcp_", "via_")  # and those that need a network of a kind
 
@@ -90,7 +91,7 @@ def nodes_of(fabric):
 @st.composite
 def lnet_jobs(draw, name, fabric):
     """A job of a workload that uses LNet: one rank for each node, because the ranks of a node share their portals."""
-    workload = draw(st.sampled_from([one for one in workloads() if one["name"].startswith(LNET_CLIENTS)]))
+    workload = draw(st.sampled_from([one for one in workloads() if one["name"].startswith(LNET_CLIENTS) and one["name"] not in LNET_FAULTED]))
     ranks_min = workload["ranks_min"]
     count = draw(st.integers(ranks_min, max(ranks_min, min(nodes_of(fabric), RANKS_MAX))))
     arguments = {one["name"]: draw(argument_values(one)) for one in workload["args"]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The communication domain of a rank: attaching, endpoints, timeouts, and the end of a run. */
+#include <inttypes.h>
 #include "gni.h"
 
 const char *wl_rc_name(gni_return_t rc)
@@ -111,8 +112,9 @@ int wl_domain_finish(struct wl_domain *domain, uint64_t missing)
         return rank_fail(domain->rank, "%llu are missing or wrong, and nobody was told why",
                          (unsigned long long)missing);
     if (totals.errors + totals.lost != 0 && !rank_has_faults(domain->rank))
-        return rank_fail(domain->rank, "%llu operations failed, and the scenario has no faults",
-                         (unsigned long long)(totals.errors + totals.lost));
+        return rank_fail(domain->rank,
+                         "%" PRIu64 " operations failed, and the scenario has no faults",
+                         totals.errors + totals.lost);
     return 0;
 }
 

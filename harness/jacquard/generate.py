@@ -137,7 +137,7 @@ def jobs(draw, name, fabric):
     # Two workloads need a second job: pmi_names another job of its kind, pmi_spawn one to spawn. For LNet's clients see lnet_jobs.
     # Others are written for the machine of their scenario, or need an even number of ranks.
     # mad_book plants errors.
-    special = ("pmi_names", "pmi_spawn", "mad_book", "mad_forward", "mad_mux", "fi_reopen", "fi_restart", "fine_grain", "mpi_pattern",
+    special = ("pmi_names", "pmi_spawn", "mad_book", "mad_forward", "mad_mux", "fi_reopen", "fi_restart", "fi_triggered", "fine_grain", "mpi_pattern",
                "put_get_random", "put_get_streams")
     elsewhere = (*LNET_CLIENTS, *SMALL_NETWORKS, *(() if aries else ("mad_",)))
     workload = draw(st.sampled_from([one for one in workloads() if (aries or one.get("any_network"))
@@ -158,6 +158,7 @@ def jobs(draw, name, fabric):
         arguments[limited] = min(arguments[limited], count * per_node - 1)
     if arguments.get("call") == "inject":  # fi_inject takes 64 bytes at most
         arguments["bytes"] = min(arguments["bytes"], 64)
+    arguments.pop("loss", None)  # of a rank, by a fault
     if workload["name"] == "traffic":  # each rank measures a window of messages at least, so its time has no end
         arguments.pop("duration", None)
         arguments["messages"] = max(arguments["messages"], 2 * arguments["window"])

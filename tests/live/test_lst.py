@@ -168,6 +168,7 @@ def test_hostile_consoles(hosts, seed):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow  # the limit leaves no room for the memory of a sanitizer
 def test_a_batch_without_memory_may_run_again(hosts):
     """1024 streams with buffers of 1 MiB do not fit into a node's 900 MiB: it says so each time, and goes on."""
     with serving(hosts(2), command=("prlimit", f"--as={900 << 20}")):
